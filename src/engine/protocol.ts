@@ -44,6 +44,8 @@ export interface GenerateRequest {
   readonly topLogprobs?: number;
   readonly ignoreEndOfGeneration: boolean;
   readonly salt: string;
+  /** Was accepted before, by an engine that is gone: the queue's limits do not apply again. */
+  readonly isResubmission?: boolean;
 }
 
 export interface GenerateChoice {
@@ -71,6 +73,8 @@ export interface EngineSettings {
   readonly maxQueuedRequests: number;
   readonly maxQueuedTokens: number | "auto";
   readonly sharePrefixes: boolean;
+  /** The part of the machine's cores and memory that an `auto` value may count on: above 0 and at most 1, which it is when absent. */
+  readonly machineShare?: number;
 }
 
 /** A piece of text to tokenize. `parseSpecial`: spellings of control tokens in it become those tokens. */

@@ -1,11 +1,11 @@
 /** The records that pass between the scheduler and whoever executes its steps. */
 import type { WireError } from "../errors.js";
+import type { PageMove, SlotId } from "../kv-cache/geometry.js";
+
+export type { PageMove, SlotId } from "../kv-cache/geometry.js";
 
 /** Names one sequence: a request has one for each of its choices. */
 export type SequenceId = string;
-
-/** A place in the KV cache that holds one sequence's tokens; the engine's own sequence id. */
-export type SlotId = number;
 
 /** What one step computes. Made by `plan`, executed once, given to `commit`, then dropped. Moves happen in order, before any row. */
 export interface StepPlan {
@@ -14,6 +14,13 @@ export interface StepPlan {
   /** Sequences that lose their slot in this step and wait again, their computed tokens kept only as far as the cache keeps them. */
   readonly preempted: readonly SequenceId[];
   readonly admitted: readonly Admission[];
+  /** Cancelled sequences that leave in this step. */
+  readonly ended: readonly SequenceId[];
+}
+
+/** Whether a plan asks for nothing: no work is there, and none will be before something is submitted or cancelled. */
+export function isIdle(plan: StepPlan): boolean {
+  return plan.rows.length === 0 && plan.ended.length === 0;
 }
 
 /** Some tokens of one sequence from its first uncomputed position on: one token is a decode, several are a prefill chunk. */
@@ -26,15 +33,6 @@ export interface Row {
   /** Which rows of logits the step needs: with `last`, the executor samples one token after the row's last one. */
   readonly logits: "none" | "last";
 }
-
-/** A change of what the slots hold. */
-export type PageMove =
-  /** Keep the first `keepTokens` tokens of the slot and forget the rest; 0 empties it. */
-  | { readonly kind: "trim"; readonly slot: SlotId; readonly keepTokens: number }
-  /** `to`, which is empty and in the same arena, gets the first `tokens` tokens of `from` without a copy. */
-  | { readonly kind: "share"; readonly from: SlotId; readonly to: SlotId; readonly tokens: number }
-  /** `to`, which is empty and in another arena, gets a copy of the first `tokens` tokens of `from`. */
-  | { readonly kind: "copy"; readonly from: SlotId; readonly to: SlotId; readonly tokens: number };
 
 /** A waiting sequence enters a slot whose first `cachedTokens` tokens are already computed. */
 export interface Admission {
@@ -82,6 +80,8 @@ export interface ScheduledRequest {
   readonly salt: string;
   /** Whether an end-of-generation token ends the sequence. */
   readonly ignoreEndOfGeneration: boolean;
+  /** Was accepted before, by an engine that is gone: the queue's limits do not apply again. */
+  readonly isResubmission?: boolean;
 }
 
 export interface ScheduledSequence {
@@ -123,17 +123,5 @@ export interface SchedulerStats {
 /** Why a request was not taken. */
 export type Refusal =
   | { readonly kind: "queueFull"; readonly unit: "requests" | "tokens"; readonly waiting: number; readonly limit: number; readonly retryAfterSeconds: number }
+  | { readonly kind: "emptyPrompt" }
   | { readonly kind: "neverFits"; readonly promptTokens: number; readonly contextTokens: number };
-
-/** Plans steps and keeps the books. Pure: no I/O, no clock; `plan` changes nothing, `submit`, `cancel` and `commit` do. */
-export interface Scheduler {
-  /** Takes a request into the queue, or says why not. */
-  submit(request: ScheduledRequest, nowMs: number): Refusal | undefined;
-  /** Ends a sequence at the next step boundary. An unknown id is ignored: it has already ended. */
-  cancel(sequence: SequenceId): void;
-  /** The next step; without rows there is nothing to compute now. */
-  plan(nowMs: number): StepPlan;
-  /** Books a plan's outcome and tells what happened to each sequence. */
-  commit(plan: StepPlan, outcome: StepOutcome, nowMs: number): SequenceEvent[];
-  stats(): SchedulerStats;
-}

@@ -1,0 +1,136 @@
+/**
+ * The books of the KV cache: which tokens each slot holds, in which pages, and which slots run.
+ * A slot is empty, running (its pages are pinned), or cached (kept for reuse until its room is needed).
+ * Changes happen when a step is committed; planning works on a `KvDraft` on top.
+ */
+import { type KvGeometry, type PageMove, pagesFor, type SlotId } from "./geometry.js";
+import { createPagePool, type PageId, type PagePool } from "./page-pool.js";
+import { createPrefixTree, type PrefixTree } from "./prefix-tree.js";
+import { createTokenBuffer, type TokenBuffer } from "./token-buffer.js";
+
+export interface Slot {
+  readonly id: SlotId;
+  readonly arena: Arena;
+  /** What the slot holds, from position 0 on. */
+  readonly tokens: TokenBuffer;
+  readonly pages: PageId[];
+  isRunning: boolean;
+  /** Trust group of the content. */
+  salt: string;
+  /** Larger is later; the least is evicted first. */
+  lastUsed: number;
+}
+
+export interface Arena {
+  readonly index: number;
+  readonly pool: PagePool;
+  readonly slots: readonly Slot[];
+}
+
+export interface KvCache {
+  readonly geometry: KvGeometry;
+  readonly arenas: readonly Arena[];
+  readonly slots: ReadonlyMap<SlotId, Slot>;
+  /** Slots of the trust group that hold some of the first `limit` tokens, and how many. */
+  match(salt: string, tokens: TokenBuffer, limit: number): Map<SlotId, number>;
+  apply(move: PageMove): void;
+  /** The slot runs from now on: its pages are pinned. An empty slot takes the salt. */
+  acquire(slot: SlotId, salt: string): void;
+  /** The slot's sequence has left; what it holds stays cached. */
+  release(slot: SlotId): void;
+  /** Books tokens that were computed; false when the pool has no page for them, and then nothing has changed. */
+  append(slot: SlotId, tokens: Int32Array): boolean;
+}
+
+export function createKvCache(geometry: KvGeometry): KvCache {
+  const { pageTokens } = geometry;
+  const slots = new Map<SlotId, Slot>();
+  const arenas = geometry.arenas.map((shape, index) => createArena(index, shape.pages, shape.slots, slots));
+  const tree: PrefixTree = createPrefixTree(pageTokens, (id) => slotOf(id).tokens);
+  let clock = 0;
+
+  function slotOf(id: SlotId): Slot {
+    const slot = slots.get(id);
+    if (slot === undefined) throw new RangeError(`There is no slot ${id}.`);
+    return slot;
+  }
+
+  function trim(slot: Slot, keepTokens: number): void {
+    const keepPages = pagesFor(keepTokens, pageTokens);
+    while (slot.pages.length > keepPages) {
+      const page = slot.pages.pop() as PageId;
+      if (slot.isRunning) slot.arena.pool.unpin(page);
+      slot.arena.pool.dropOwner(page);
+    }
+    slot.tokens.truncate(keepTokens);
+    tree.trim(slot.id, Math.floor(keepTokens / pageTokens));
+  }
+
+  function fill(slot: Slot, tokens: Int32Array, shared: readonly PageId[]): boolean {
+    const needed = pagesFor(slot.tokens.length + tokens.length, pageTokens) - slot.pages.length - shared.length;
+    const { pool } = slot.arena;
+    if (pool.free < needed) return false;
+    for (const page of shared) {
+      pool.addOwner(page);
+      hold(slot, page);
+    }
+    for (let i = 0; i < needed; i++) hold(slot, pool.take() as PageId);
+    const fullBefore = Math.floor(slot.tokens.length / pageTokens);
+    slot.tokens.append(tokens);
+    const fullNow = Math.floor(slot.tokens.length / pageTokens);
+    for (let page = fullBefore; page < fullNow; page++) tree.addPage(slot.id, slot.tokens);
+    return true;
+  }
+
+  function hold(slot: Slot, page: PageId): void {
+    slot.pages.push(page);
+    if (slot.isRunning) slot.arena.pool.pin(page);
+  }
+
+  return {
+    geometry,
+    arenas,
+    slots,
+    match: (salt, tokens, limit) => tree.match(salt, tokens, limit),
+    apply(move) {
+      if (move.kind === "trim") {
+        trim(slotOf(move.slot), move.keepTokens);
+        return;
+      }
+      const from = slotOf(move.from);
+      const to = slotOf(move.to);
+      to.salt = from.salt;
+      tree.enter(to.id, from.salt);
+      // Only full pages are shared: the slots go different ways inside the last one, so it is counted for both.
+      const shared = move.kind === "share" ? from.pages.slice(0, Math.floor(move.tokens / pageTokens)) : [];
+      if (!fill(to, from.tokens.view(0, move.tokens), shared)) throw new RangeError(`The arena has no room for a ${move.kind} of ${move.tokens} tokens.`);
+      from.lastUsed = ++clock;
+    },
+    acquire(id, salt) {
+      const slot = slotOf(id);
+      slot.isRunning = true;
+      slot.lastUsed = ++clock;
+      for (const page of slot.pages) slot.arena.pool.pin(page);
+      if (slot.tokens.length > 0) return;
+      slot.salt = salt;
+      tree.enter(id, salt);
+    },
+    release(id) {
+      const slot = slotOf(id);
+      slot.isRunning = false;
+      slot.lastUsed = ++clock;
+      for (const page of slot.pages) slot.arena.pool.unpin(page);
+    },
+    append: (id, tokens) => fill(slotOf(id), tokens, []),
+  };
+}
+
+function createArena(index: number, pages: number, ids: readonly SlotId[], slots: Map<SlotId, Slot>): Arena {
+  const arena = { index, pool: createPagePool(pages), slots: [] as Slot[] };
+  for (const id of ids) {
+    const slot: Slot = { id, arena, tokens: createTokenBuffer(), pages: [], isRunning: false, salt: "", lastUsed: 0 };
+    arena.slots.push(slot);
+    slots.set(id, slot);
+  }
+  return arena;
+}
