@@ -67,7 +67,13 @@ export function createKvCache(geometry: KvGeometry): KvCache {
   }
 
   function fill(slot: Slot, tokens: Int32Array, shared: readonly PageId[]): boolean {
-    const needed = pagesFor(slot.tokens.length + tokens.length, pageTokens) - slot.pages.length - shared.length;
+    const lengthAfter = slot.tokens.length + tokens.length;
+    if (lengthAfter < slot.pages.length * pageTokens && tokens.length === 1) {
+      // Most rows of most steps: one token inside a page that the slot has, and that it does not fill.
+      slot.tokens.push(tokens[0] as number);
+      return true;
+    }
+    const needed = pagesFor(lengthAfter, pageTokens) - slot.pages.length - shared.length;
     const { pool } = slot.arena;
     if (pool.free < needed) return false;
     for (const page of shared) {

@@ -9,6 +9,7 @@ export interface TokenBuffer {
   at(position: number): number;
   /** The tokens [start, end), as a view that is valid until the next change. */
   view(start: number, end: number): Int32Array;
+  copy(start: number, end: number): Int32Array;
 }
 
 export function createTokenBuffer(initial?: Int32Array): TokenBuffer {
@@ -32,7 +33,8 @@ export function createTokenBuffer(initial?: Int32Array): TokenBuffer {
     },
     append(tokens) {
       ensure(length + tokens.length);
-      data.set(tokens, length);
+      if (tokens.length === 1) data[length] = tokens[0] as number;
+      else data.set(tokens, length);
       length += tokens.length;
     },
     truncate(newLength) {
@@ -40,6 +42,8 @@ export function createTokenBuffer(initial?: Int32Array): TokenBuffer {
     },
     at: (position) => data[position] as number,
     view: (start, end) => data.subarray(start, Math.min(end, length)),
+    // A decode row is one token, and making a view of it first costs as much as all the rest of its row.
+    copy: (start, end) => (end - start === 1 ? Int32Array.of(data[start] as number) : data.slice(start, Math.min(end, length))),
   };
   if (initial !== undefined) buffer.append(initial);
   return buffer;

@@ -172,7 +172,7 @@ function uncomputedTokens(draft: Draft, sequence: Sequence): number {
 
 function addRow(draft: Draft, sequence: Sequence, slot: SlotId, start: number, count: number): void {
   const isLast = start + count === sequence.known.length;
-  draft.rows.push({ sequence: sequence.id, slot, start, tokens: sequence.known.view(start, start + count).slice(), logits: isLast ? "last" : "none" });
+  draft.rows.push({ sequence: sequence.id, slot, start, tokens: sequence.known.copy(start, start + count), logits: isLast ? "last" : "none" });
   draft.hasRow.add(sequence);
   draft.tokensLeft -= count;
 }
