@@ -480,3 +480,11 @@ export const kvExhausted = codedError<Record<never, never>>({
   retryable: true,
   message: () => "The engine's KV cache repeatedly had no room for this request.",
 });
+
+export const notReady = codedError<{ models: readonly { readonly name: string; readonly state: string }[] }>({
+  code: "not_ready",
+  status: 503,
+  type: "unavailable_error",
+  retryable: true,
+  message: (d) => `No model can answer now: ${d.models.map(({ name, state }) => `${name} is ${state}`).join(", ")}.`,
+});
