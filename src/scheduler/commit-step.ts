@@ -12,12 +12,13 @@ const noRoomLimit = 3;
 type MutableEvent = { -readonly [Key in keyof SequenceEvent]: SequenceEvent[Key] };
 type Events = Map<SequenceId, MutableEvent>;
 
-export function commitStep(state: SchedulerState, plan: StepPlan, outcome: StepOutcome, nowMs: number): SequenceEvent[] {
+/** @param plannedMs when the plan was made: a sequence has waited until then, and what follows is its prefill */
+export function commitStep(state: SchedulerState, plan: StepPlan, outcome: StepOutcome, nowMs: number, plannedMs = nowMs): SequenceEvent[] {
   const events: Events = new Map();
   for (const id of plan.ended) withSequence(state, id, (sequence) => end(state, events, sequence, "cancelled", nowMs));
   for (const id of plan.preempted) withSequence(state, id, (sequence) => returnToQueue(state, sequence));
   for (const move of plan.moves) state.kv.apply(move);
-  bookAdmissions(state, plan, events, nowMs);
+  bookAdmissions(state, plan, events, plannedMs);
   plan.rows.forEach((row, index) => {
     const result = outcome.results[index];
     if (result === undefined) throw new RangeError(`The outcome has ${outcome.results.length} results for ${plan.rows.length} rows.`);
@@ -40,7 +41,7 @@ function eventOf(events: Events, sequence: Sequence): MutableEvent {
   return event;
 }
 
-function bookAdmissions(state: SchedulerState, plan: StepPlan, events: Events, nowMs: number): void {
+function bookAdmissions(state: SchedulerState, plan: StepPlan, events: Events, plannedMs: number): void {
   for (const { sequence: id, slot, cachedTokens } of plan.admitted) {
     withSequence(state, id, (sequence) => {
       state.waiting.remove(sequence);
@@ -49,9 +50,10 @@ function bookAdmissions(state: SchedulerState, plan: StepPlan, events: Events, n
       insertByOrder(state.running, sequence);
       if (sequence.hasStarted) return;
       sequence.hasStarted = true;
+      sequence.admittedMs = plannedMs;
       state.counters.prefixQueryTokens += sequence.known.length;
       state.counters.prefixHitTokens += cachedTokens;
-      eventOf(events, sequence).started = { queueMs: Math.max(0, nowMs - sequence.request.arrivalMs), cachedTokens };
+      eventOf(events, sequence).started = { queueMs: Math.max(0, plannedMs - sequence.request.arrivalMs), cachedTokens };
     });
   }
 }
@@ -77,6 +79,8 @@ function bookToken(
   sequence.known.push(result.token);
   const event = eventOf(events, sequence);
   event.token = result.token;
+  if (sequence.admittedMs !== undefined) event.prefillMs = nowMs - sequence.admittedMs;
+  sequence.admittedMs = undefined;
   if (result.logprob !== undefined) event.logprob = result.logprob;
   if (result.isEndOfGeneration && !request.ignoreEndOfGeneration) return end(state, events, sequence, "stop", nowMs);
   if (outputTokens(sequence) >= request.maxTokens || sequence.known.length >= state.options.contextTokens) end(state, events, sequence, "length", nowMs);

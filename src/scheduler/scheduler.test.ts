@@ -69,6 +69,15 @@ describe("steps", () => {
   });
 });
 
+test("a request has waited until its step was planned; from then to its first token it is prefilled", () => {
+  const scheduler = createScheduler({ ...defaults, maxBatchTokens: 8 });
+  scheduler.submit(request("a", 10), 100);
+  const first = scheduler.commit(scheduler.plan(), { results: [{ kind: "computed" }] }, 170, 130);
+  const second = scheduler.commit(scheduler.plan(), { results: [{ kind: "sampled", token: 7, isEndOfGeneration: false }] }, 220, 180);
+  expect(first).toEqual([{ sequence: "a/0", started: { queueMs: 30, cachedTokens: 0 } }]);
+  expect(second).toEqual([{ sequence: "a/0", token: 7, prefillMs: 90 }]);
+});
+
 describe("sharing", () => {
   test("the choices of one request compute its prompt once", () => {
     const scheduler = createScheduler(defaults);

@@ -4,7 +4,7 @@ import type { SchedulerOptions } from "./options.js";
 import { planStep } from "./plan-step.js";
 import { createRequestState } from "./sequence.js";
 import { createSchedulerState, type SchedulerState } from "./state.js";
-import type { Refusal, ScheduledRequest, SchedulerStats, StepPlan } from "./step-plan.js";
+import type { Refusal, ScheduledRequest, SchedulerStats, SequenceEvent, StepOutcome, StepPlan } from "./step-plan.js";
 
 /** Plans steps and keeps the books. `plan` changes nothing; `submit`, `cancel` and `commit` do. */
 export interface Scheduler {
@@ -14,8 +14,8 @@ export interface Scheduler {
   cancel(sequence: string): void;
   /** The next step; see `isIdle`. Each plan is given to `commit` before the next is made. */
   plan(): StepPlan;
-  /** Books a plan's outcome and tells what happened to each sequence. */
-  commit: (plan: StepPlan, outcome: Parameters<typeof commitStep>[2], nowMs: number) => ReturnType<typeof commitStep>;
+  /** Books a plan's outcome and tells what happened to each sequence. `plannedMs`: when the plan was made; `nowMs` when not given. */
+  commit(plan: StepPlan, outcome: StepOutcome, nowMs: number, plannedMs?: number): SequenceEvent[];
   stats(): SchedulerStats;
   /** The books, for tests and diagnosis. */
   readonly state: SchedulerState;
@@ -33,7 +33,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       if (sequence !== undefined) sequence.isCancelled = true;
     },
     plan: () => planStep(state),
-    commit: (plan, outcome, nowMs) => commitStep(state, plan, outcome, nowMs),
+    commit: (plan, outcome, nowMs, plannedMs) => commitStep(state, plan, outcome, nowMs, plannedMs),
     stats: () => stats(state),
   };
 }
