@@ -159,7 +159,8 @@ export const protocolMismatch = codedError<{ own: number; other: number }>({
   status: 500,
   type: "server_error",
   retryable: false,
-  message: (d) => `This process speaks version ${d.own} of the engine protocol, the other side version ${d.other}. Both must come from the same build of Pagoda.`,
+  message: (d) =>
+    `This process speaks version ${d.own} of the engine protocol, the other side version ${d.other}. Both must come from the same build of Pagoda.`,
 });
 
 export const engineCrashed = codedError<{ model: string; exit: string; lastLines: readonly string[] }>({
@@ -167,7 +168,8 @@ export const engineCrashed = codedError<{ model: string; exit: string; lastLines
   status: 500,
   type: "server_error",
   retryable: false,
-  message: (d) => `The engine process of '${d.model}' ended by itself (${d.exit}).${d.lastLines.length > 0 ? ` Its last output: ${d.lastLines.join(" | ")}` : ""}`,
+  message: (d) =>
+    `The engine process of '${d.model}' ended by itself (${d.exit}).${d.lastLines.length > 0 ? ` Its last output: ${d.lastLines.join(" | ")}` : ""}`,
 });
 
 export const settingDoesNotFit = codedError<{ message: string }>({
@@ -220,7 +222,8 @@ export const modelSourceNotServed = codedError<{ source: string; scheme: string 
   status: 501,
   type: "not_supported_error",
   retryable: false,
-  message: (d) => `The model source '${d.source}' cannot be served: this version does not fetch '${d.scheme}:' sources yet. Download the GGUF file and give its path.`,
+  message: (d) =>
+    `The model source '${d.source}' cannot be served: this version does not fetch '${d.scheme}:' sources yet. Download the GGUF file and give its path.`,
 });
 
 export const modelFileMissing = codedError<{ path: string; reason: string }>({

@@ -117,8 +117,6 @@ export interface ChoiceEvent {
   readonly logprob?: TokenLogprob;
   readonly finish?: FinishReason;
   readonly error?: WireError;
-  /** With the first token of this engine: how long it took from the choice's admission. */
-  readonly prefillMs?: number;
   readonly started?: { readonly queueMs: number; readonly cachedTokens: number };
 }
 

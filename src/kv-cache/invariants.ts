@@ -22,7 +22,8 @@ function breachesIn(arena: Arena, pageTokens: number): string[] {
   }
   const { pool } = arena;
   for (let page = 0; page < pool.total; page++) {
-    if (pool.owners(page) !== (owners.get(page) ?? 0)) breaches.push(`page ${page} has ${pool.owners(page)} owners in the books, ${owners.get(page) ?? 0} in the slots`);
+    if (pool.owners(page) !== (owners.get(page) ?? 0))
+      breaches.push(`page ${page} has ${pool.owners(page)} owners in the books, ${owners.get(page) ?? 0} in the slots`);
     if (pool.pins(page) !== (pins.get(page) ?? 0)) breaches.push(`page ${page} has ${pool.pins(page)} pins in the books, ${pins.get(page) ?? 0} in the slots`);
   }
   if (pool.free + owners.size !== pool.total) breaches.push(`${pool.free} free and ${owners.size} owned pages are not ${pool.total}`);

@@ -25,14 +25,23 @@ function commonPrefix(a: readonly number[], b: readonly number[]): number {
 const text = fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 9 });
 
 describe("match", () => {
-  test.prop([fc.array(text, { maxLength: 6 }), text, fc.nat({ max: 9 })])("finds for every slot exactly what it has in common with the tokens", (contents, wanted, limit) => {
-    const { tree } = treeWith(new Map(contents.map((tokens, slot) => [slot, tokens])));
-    const expected = contents.map((tokens, slot) => [slot, Math.min(commonPrefix(tokens, wanted), limit)] as const).filter(([, common]) => common > 0);
-    expect(new Map(tree.match("", bufferOf(wanted), limit))).toEqual(new Map(expected));
-  });
+  test.prop([fc.array(text, { maxLength: 6 }), text, fc.nat({ max: 9 })])(
+    "finds for every slot exactly what it has in common with the tokens",
+    (contents, wanted, limit) => {
+      const { tree } = treeWith(new Map(contents.map((tokens, slot) => [slot, tokens])));
+      const expected = contents.map((tokens, slot) => [slot, Math.min(commonPrefix(tokens, wanted), limit)] as const).filter(([, common]) => common > 0);
+      expect(new Map(tree.match("", bufferOf(wanted), limit))).toEqual(new Map(expected));
+    },
+  );
 
   test("slots of another trust group are not seen", () => {
-    const { tree } = treeWith(new Map([[0, [1, 2, 3]], [1, [1, 2, 3]]]), new Map([[1, "other"]]));
+    const { tree } = treeWith(
+      new Map([
+        [0, [1, 2, 3]],
+        [1, [1, 2, 3]],
+      ]),
+      new Map([[1, "other"]]),
+    );
     expect([...tree.match("other", bufferOf([1, 2, 3]), 9)]).toEqual([[1, 3]]);
     expect([...tree.match("nobody", bufferOf([1, 2, 3]), 9)]).toEqual([]);
   });

@@ -12,7 +12,7 @@ const noRoomLimit = 3;
 type MutableEvent = { -readonly [Key in keyof SequenceEvent]: SequenceEvent[Key] };
 type Events = Map<SequenceId, MutableEvent>;
 
-/** @param plannedMs when the plan was made: a sequence has waited until then, and what follows is its prefill */
+/** @param plannedMs when the plan was made: a sequence that it admits has waited until then */
 export function commitStep(state: SchedulerState, plan: StepPlan, outcome: StepOutcome, nowMs: number, plannedMs = nowMs): SequenceEvent[] {
   const events: Events = new Map();
   for (const id of plan.ended) withSequence(state, id, (sequence) => end(state, events, sequence, "cancelled", nowMs));
@@ -50,7 +50,6 @@ function bookAdmissions(state: SchedulerState, plan: StepPlan, events: Events, p
       insertByOrder(state.running, sequence);
       if (sequence.hasStarted) return;
       sequence.hasStarted = true;
-      sequence.admittedMs = plannedMs;
       state.counters.prefixQueryTokens += sequence.known.length;
       state.counters.prefixHitTokens += cachedTokens;
       eventOf(events, sequence).started = { queueMs: Math.max(0, plannedMs - sequence.request.arrivalMs), cachedTokens };
@@ -79,8 +78,6 @@ function bookToken(
   sequence.known.push(result.token);
   const event = eventOf(events, sequence);
   event.token = result.token;
-  if (sequence.admittedMs !== undefined) event.prefillMs = nowMs - sequence.admittedMs;
-  sequence.admittedMs = undefined;
   if (result.logprob !== undefined) event.logprob = result.logprob;
   if (result.isEndOfGeneration && !request.ignoreEndOfGeneration) return end(state, events, sequence, "stop", nowMs);
   if (outputTokens(sequence) >= request.maxTokens || sequence.known.length >= state.options.contextTokens) end(state, events, sequence, "length", nowMs);

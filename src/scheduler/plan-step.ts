@@ -2,9 +2,10 @@
  * Decides what one step computes: a token for every sequence that is past its prompt, then chunks of the prompts that have begun,
  * then new sequences while there are tokens, slots and pages for them. Reads the state, changes nothing.
  */
-import { createKvDraft, type KvDraft } from "../kv-cache/kv-draft.js";
+
 import { pagesFor, type SlotId } from "../kv-cache/geometry.js";
-import { choosePlacements, pagesNeeded, type Placement, place } from "../kv-cache/placement.js";
+import { createKvDraft, type KvDraft } from "../kv-cache/kv-draft.js";
+import { choosePlacements, type Placement, pagesNeeded, place } from "../kv-cache/placement.js";
 import { numComputedTokens, type Sequence } from "./sequence.js";
 import type { SchedulerState } from "./state.js";
 import type { Admission, Row, SequenceId, StepPlan } from "./step-plan.js";
@@ -159,7 +160,9 @@ function makeRoom(draft: Draft, sequence: Sequence, tokens: number): boolean {
 /** The last to have come has computed least and waits least long for its return. */
 function youngestWithoutRow(draft: Draft, slot: SlotId): Sequence | undefined {
   const { arena } = draft.kv.view(slot).slot;
-  return draft.state.running.findLast((sequence) => takesPart(draft, sequence) && !draft.hasRow.has(sequence) && draft.kv.view(sequence.slot as SlotId).slot.arena === arena);
+  return draft.state.running.findLast(
+    (sequence) => takesPart(draft, sequence) && !draft.hasRow.has(sequence) && draft.kv.view(sequence.slot as SlotId).slot.arena === arena,
+  );
 }
 
 function takesPart(draft: Draft, sequence: Sequence): boolean {

@@ -5,7 +5,15 @@ import type { RowResult, ScheduledRequest, SequenceEvent, StepPlan } from "./ste
 
 const unified: KvGeometry = { pageTokens: 4, arenas: [{ pages: 16, slots: [0, 1, 2, 3, 4, 5, 6, 7] }], canTrim: true };
 const streams: KvGeometry = { pageTokens: 4, arenas: [0, 1, 2, 3].map((slot) => ({ pages: 8, slots: [slot] })), canTrim: true };
-const defaults: SchedulerOptions = { maxSequences: 4, maxBatchTokens: 16, maxQueuedRequests: 8, maxQueuedTokens: 1000, contextTokens: 32, sharePrefixes: true, kv: unified };
+const defaults: SchedulerOptions = {
+  maxSequences: 4,
+  maxBatchTokens: 16,
+  maxQueuedRequests: 8,
+  maxQueuedTokens: 1000,
+  contextTokens: 32,
+  sharePrefixes: true,
+  kv: unified,
+};
 
 function request(id: string, promptLength: number, changes: Partial<ScheduledRequest> & { choices?: number; firstToken?: number } = {}): ScheduledRequest {
   const { choices = 1, firstToken = 100, ...rest } = changes;
@@ -49,7 +57,9 @@ describe("steps", () => {
     scheduler.submit(request("limit", 3, { maxTokens: 1, firstToken: 300 }), 0);
     scheduler.submit(request("none", 3, { maxTokens: 0, firstToken: 400 }), 0);
     scheduler.submit(request("context", 7, { firstToken: 500 }), 0);
-    const first = step(scheduler, 0, (row) => (row.sequence === "stop/0" ? { kind: "sampled", token: 2, isEndOfGeneration: true } : { kind: "sampled", token: 7, isEndOfGeneration: false }));
+    const first = step(scheduler, 0, (row) =>
+      row.sequence === "stop/0" ? { kind: "sampled", token: 2, isEndOfGeneration: true } : { kind: "sampled", token: 7, isEndOfGeneration: false },
+    );
     expect(first.events.map(({ sequence, token, finish }) => ({ sequence, token, finish }))).toEqual([
       { sequence: "stop/0", token: 2, finish: "stop" },
       { sequence: "limit/0", token: 7, finish: "length" },
@@ -69,13 +79,11 @@ describe("steps", () => {
   });
 });
 
-test("a request has waited until its step was planned; from then to its first token it is prefilled", () => {
-  const scheduler = createScheduler({ ...defaults, maxBatchTokens: 8 });
+test("a request has waited until the step that admits it was planned", () => {
+  const scheduler = createScheduler(defaults);
   scheduler.submit(request("a", 10), 100);
-  const first = scheduler.commit(scheduler.plan(), { results: [{ kind: "computed" }] }, 170, 130);
-  const second = scheduler.commit(scheduler.plan(), { results: [{ kind: "sampled", token: 7, isEndOfGeneration: false }] }, 220, 180);
-  expect(first).toEqual([{ sequence: "a/0", started: { queueMs: 30, cachedTokens: 0 } }]);
-  expect(second).toEqual([{ sequence: "a/0", token: 7, prefillMs: 90 }]);
+  const events = scheduler.commit(scheduler.plan(), { results: [{ kind: "sampled", token: 7, isEndOfGeneration: false }] }, 170, 130);
+  expect(events).toEqual([{ sequence: "a/0", token: 7, started: { queueMs: 30, cachedTokens: 0 } }]);
 });
 
 describe("sharing", () => {
@@ -225,7 +233,9 @@ describe("faults of the engine", () => {
     const scheduler = createScheduler(defaults);
     scheduler.submit(request("a", 3), 0);
     scheduler.submit(request("b", 3, { firstToken: 500 }), 0);
-    const { events } = step(scheduler, 0, (row) => (row.sequence === "a/0" ? { kind: "failed", error } : { kind: "sampled", token: 7, isEndOfGeneration: false }));
+    const { events } = step(scheduler, 0, (row) =>
+      row.sequence === "a/0" ? { kind: "failed", error } : { kind: "sampled", token: 7, isEndOfGeneration: false },
+    );
     expect(events.map(({ sequence, finish }) => ({ sequence, finish }))).toEqual([
       { sequence: "a/0", finish: "error" },
       { sequence: "b/0", finish: undefined },

@@ -90,7 +90,8 @@ function stats(state: SchedulerState): SchedulerStats {
 
 function assertConsistent(options: SchedulerOptions): void {
   const { maxSequences, maxBatchTokens, contextTokens, kv } = options;
-  if (maxSequences < 1 || maxBatchTokens < maxSequences) throw new RangeError(`${maxSequences} sequences cannot each have a token in a step of ${maxBatchTokens}.`);
+  if (maxSequences < 1 || maxBatchTokens < maxSequences)
+    throw new RangeError(`${maxSequences} sequences cannot each have a token in a step of ${maxBatchTokens}.`);
   const slots = kv.arenas.reduce((sum, arena) => sum + arena.slots.length, 0);
   if (slots < maxSequences) throw new RangeError(`${maxSequences} sequences need as many slots, not ${slots}.`);
   const smallest = Math.min(...kv.arenas.map((arena) => arena.pages * kv.pageTokens));

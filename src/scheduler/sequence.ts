@@ -26,8 +26,6 @@ export interface Sequence {
   isCancelled: boolean;
   /** Whether it has been in a slot before. */
   hasStarted: boolean;
-  /** When it first got a slot; undefined again once its first token has been told. */
-  admittedMs: number | undefined;
   /** Times in a row that the engine had no room although the books had. */
   noRoomCount: number;
 }
@@ -46,7 +44,7 @@ export function createRequestState(request: ScheduledRequest, nowMs: number, fir
   for (const { id, outputTokens } of request.sequences) {
     const known = createTokenBuffer(request.promptTokens);
     known.append(Int32Array.from(outputTokens));
-    sequences.push({ id, request: state, order: firstOrder + sequences.length, known, slot: undefined, isCancelled: false, hasStarted: false, admittedMs: undefined, noRoomCount: 0 });
+    sequences.push({ id, request: state, order: firstOrder + sequences.length, known, slot: undefined, isCancelled: false, hasStarted: false, noRoomCount: 0 });
   }
   return state;
 }

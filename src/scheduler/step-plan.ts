@@ -100,8 +100,6 @@ export interface SequenceEvent {
   readonly logprob?: TokenLogprob;
   readonly finish?: FinishReason;
   readonly error?: WireError;
-  /** Sent once, with the first token: from the sequence's admission until then. */
-  readonly prefillMs?: number;
   /** Sent once, when the sequence enters its first slot. */
   readonly started?: { readonly queueMs: number; readonly cachedTokens: number };
 }

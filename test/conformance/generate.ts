@@ -1,9 +1,10 @@
 /** Runs requests through scheduler and executor until all have ended. */
+
+import type { Executor, SequenceStart } from "../../src/engine/executor/executor.js";
+import { findBreaches } from "../../src/kv-cache/invariants.js";
 import type { SchedulerOptions } from "../../src/scheduler/options.js";
 import { createScheduler } from "../../src/scheduler/scheduler.js";
 import { type FinishReason, isIdle } from "../../src/scheduler/step-plan.js";
-import { findBreaches } from "../../src/kv-cache/invariants.js";
-import type { Executor, SequenceStart } from "../../src/engine/executor/executor.js";
 
 export interface Job {
   readonly id: string;
@@ -75,5 +76,4 @@ export async function generate(executor: Executor, options: SchedulerOptions, jo
     const refusal = scheduler.submit({ id, promptTokens, sequences, maxTokens, salt: "", ignoreEndOfGeneration: false }, 0);
     if (refusal !== undefined) throw new Error(`${id} was refused: ${refusal.kind}`);
   }
-
 }

@@ -11,7 +11,8 @@ import { geometryOf } from "./target.js";
 const modelPath = fileURLToPath(new URL("../../models/pagoda-tiny/pagoda-tiny.gguf", import.meta.url));
 
 const questions = ["What is 7 + 5?", "What is the capital of France?", "What sound does a cow make?", "Count from 3 to 9."];
-const history = "<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n<|im_start|>assistant\n2 + 2 = 4.<|im_end|>\n<|im_start|>user\nWhat is the capital of Italy?<|im_end|>\n<|im_start|>assistant\nThe capital of Italy is Rome.<|im_end|>\n";
+const history =
+  "<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n<|im_start|>assistant\n2 + 2 = 4.<|im_end|>\n<|im_start|>user\nWhat is the capital of Italy?<|im_end|>\n<|im_start|>assistant\nThe capital of Italy is Rome.<|im_end|>\n";
 const ask = (question: string) => `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`;
 
 conformanceSuite("llama.cpp", async () => {
@@ -28,7 +29,15 @@ conformanceSuite("llama.cpp", async () => {
     sharedPrompts: tokens.slice(questions.length),
     async open(shape) {
       const { layout, kvTokens, slots, maxBatchTokens } = shape;
-      const context = await createContext(model, { layout, kvTokens, maxSequences: slots, batchTokens: maxBatchTokens, kvType: "f16", threads: 1, flashAttention: "auto" });
+      const context = await createContext(model, {
+        layout,
+        kvTokens,
+        maxSequences: slots,
+        batchTokens: maxBatchTokens,
+        kvType: "f16",
+        threads: 1,
+        flashAttention: "auto",
+      });
       const executor = createLlamaExecutor({ context });
       return {
         executor,

@@ -71,7 +71,9 @@ export function conformanceSuite(name: string, load: () => Promise<ConformanceTa
       });
 
       test("reused: slots that are taken over again and again", async () => {
-        const jobs = [0, 1, 2].flatMap((round) => jobsOf([...target.sharedPrompts, ...target.prompts], { step: round * 20 }).map((job) => ({ ...job, id: `${job.id}-${round}` })));
+        const jobs = [0, 1, 2].flatMap((round) =>
+          jobsOf([...target.sharedPrompts, ...target.prompts], { step: round * 20 }).map((job) => ({ ...job, id: `${job.id}-${round}` })),
+        );
         expectAlone(await runOn({ layout, slots: 3 }, { maxSequences: 2 }, jobs), jobs);
       });
 

@@ -1,6 +1,7 @@
 /** An engine that the conformance suite can run on. */
-import type { KvGeometry } from "../../src/kv-cache/geometry.js";
+
 import type { Executor } from "../../src/engine/executor/executor.js";
+import type { KvGeometry } from "../../src/kv-cache/geometry.js";
 
 export interface EngineShape {
   readonly layout: "streams" | "unified";

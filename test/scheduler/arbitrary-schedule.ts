@@ -26,7 +26,10 @@ const arrival = fc.record({
   maxTokens: fc.integer({ min: 0, max: 16 }),
   choices: fc.constantFrom(1, 1, 1, 2, 3),
   salt: fc.constantFrom("", "", "other"),
-  cancel: fc.option(fc.record({ choice: fc.integer({ min: 0, max: 2 }), afterSteps: fc.integer({ min: 0, max: 12 }), during: fc.boolean() }), { nil: undefined, freq: 4 }),
+  cancel: fc.option(fc.record({ choice: fc.integer({ min: 0, max: 2 }), afterSteps: fc.integer({ min: 0, max: 12 }), during: fc.boolean() }), {
+    nil: undefined,
+    freq: 4,
+  }),
 });
 
 export function arbitrarySchedule(fixed: { layout?: "unified" | "streams"; canTrim?: boolean } = {}): fc.Arbitrary<Schedule> {
@@ -43,8 +46,10 @@ export function arbitrarySchedule(fixed: { layout?: "unified" | "streams"; canTr
     .map((raw) => build({ ...raw, geometry: { ...raw.geometry, ...fixed } }));
 }
 
-type Raw = { geometry: fc.infer<typeof geometry> } & {
-  arrivals: readonly fc.infer<typeof arrival>[];
+type Made<T> = T extends fc.Arbitrary<infer Value> ? Value : never;
+
+type Raw = { geometry: Made<typeof geometry> } & {
+  arrivals: readonly Made<typeof arrival>[];
   batch: number;
   sequences: number;
   queue: number;

@@ -38,11 +38,14 @@ describe.each(["unified", "streams"] as const)("%s layout", (layout) => {
   describe.each([true, false])("slots can be trimmed: %s", (canTrim) => {
     const seen = { preemptions: 0, shares: 0, copies: 0, takeOvers: 0, trims: 0 };
 
-    test.prop([arbitrarySchedule({ layout, canTrim })], { numRuns })("every admitted request finishes, and its tokens come out once, in order, as if it ran alone", async (schedule) => {
-      const world = await simulate(schedule.options, schedule.arrivals, schedule.stepLimit);
-      expectLawful(schedule, world);
-      for (const key of Object.keys(seen) as (keyof typeof seen)[]) seen[key] += world.seen[key];
-    });
+    test.prop([arbitrarySchedule({ layout, canTrim })], { numRuns })(
+      "every admitted request finishes, and its tokens come out once, in order, as if it ran alone",
+      async (schedule) => {
+        const world = await simulate(schedule.options, schedule.arrivals, schedule.stepLimit);
+        expectLawful(schedule, world);
+        for (const key of Object.keys(seen) as (keyof typeof seen)[]) seen[key] += world.seen[key];
+      },
+    );
 
     afterAll(() => {
       // The law says little if the schedules never came to the hard places.
