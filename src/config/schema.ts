@@ -25,7 +25,7 @@ const engineKeys = {
     "bundled",
     "Where llama.cpp's shared libraries come from: those that are installed with Pagoda, or your own build of the same release.",
   ),
-  threads: key(autoOrInteger(1), "auto", "CPU threads of one engine."),
+  threads: key(autoOrInteger(1), "auto", "CPU threads of one engine; auto is one for each core, and fewer for a small model."),
   gpuLayers: key(autoOrInteger(0), "auto", "Layers of the model that the GPU holds."),
   flashAttention: key(autoOrToggle(), "auto", "Whether attention is computed by the fused kernel; a quantised kv.type needs it."),
   replicas: key(integer(1, 64), 1, "Engine processes for each model; each has its own copy of the KV cache."),

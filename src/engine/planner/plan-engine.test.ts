@@ -86,6 +86,12 @@ describe("what cannot be is refused with the numbers", () => {
   });
 });
 
+test("a small model gets only the threads that have something to do", () => {
+  const threads = (weightBytes: number) => plan({}, { weightBytes }).threads;
+  expect([threads(2 ** 20), threads(20 * 2 ** 20), threads(gibibyte)]).toEqual([1, 2, 8]);
+  expect(plan({ threads: 3 }, { weightBytes: 2 ** 20 }).threads).toBe(3);
+});
+
 test("a share of the machine is a share of its cores and memory", () => {
   const whole = plan({}, { trainedContextTokens: 131_072 });
   const half = plan({ machineShare: 0.5 }, { trainedContextTokens: 131_072 });

@@ -37,6 +37,11 @@ const mostSlots = 256;
 const autoMaxSequences = 16;
 /** For a file that does not say what context it was trained with. */
 const assumedContextTokens = 4096;
+/**
+ * Weights that a step must read for each thread. The threads meet several times in every layer and spin while they wait: in a small model that takes
+ * longer than the work, and many times longer when another program wants one of the cores.
+ */
+const leastThreadBytes = 16 * 2 ** 20;
 /** Left free beside weights and cache, for compute buffers and everybody else. */
 const reserveBytes = { cpu: 256 * 2 ** 20, gpu: 512 * 2 ** 20 };
 /** The part of what is left that an automatic cache takes: other programs want memory of the machine, nobody else wants the GPU's. */
@@ -57,12 +62,17 @@ export function planEngine(settings: EngineSettings, model: ModelFacts, machine:
   const budgetBytes = Math.max(0, (memory.availableBytes - model.weightBytes - reserveBytes[memory.kind]) * autoShare[memory.kind] * share);
   const kv = planKv(settings, model, { maxSequences, budgetBytes, availableBytes: memory.availableBytes, prefersStreams: gpuLayers === 0 });
   return {
-    threads: settings.threads === "auto" ? Math.max(1, Math.floor(machine.cores * share)) : settings.threads,
+    threads: settings.threads === "auto" ? planThreads(model, machine.cores * share) : settings.threads,
     gpuLayers,
     maxSequences,
     ...kv,
     slots: kv.kvLayout === "streams" ? maxSequences : planUnifiedSlots(maxSequences, model.canTrim),
   };
+}
+
+/** As many as there are cores, but none that would have less to compute between two meetings with the others than a meeting costs. */
+function planThreads(model: ModelFacts, cores: number): number {
+  return Math.max(1, Math.min(Math.floor(cores), Math.ceil(model.weightBytes / leastThreadBytes)));
 }
 
 function planMaxSequences({ maxSequences, maxBatchTokens }: EngineSettings): number {
