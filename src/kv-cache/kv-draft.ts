@@ -121,6 +121,7 @@ export function createKvDraft(cache: KvCache): KvDraft {
   /** Frees pages, tail first, of the cached slot that was used longest ago. The caller knows that enough pages are not pinned. */
   function makeFree(index: number, pages: number): void {
     const arena = arenas[index] as DraftArena;
+    if (arena.free >= pages) return;
     const order = evictionOrder(arena, index);
     while (arena.free < pages) {
       const oldest = order[0];
