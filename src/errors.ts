@@ -388,24 +388,6 @@ export const backendUnavailable = codedError<{ backend: string; reason: string }
   message: (d) => `The '${d.backend}' backend cannot be used on this machine: ${d.reason}`,
 });
 
-export const modelFileUnreadable = codedError<{ path: string; reason: string }>({
-  ...engineError,
-  code: "model_file_unreadable",
-  message: (d) => `The model file '${d.path}' cannot be read: ${d.reason}`,
-});
-
-export const modelNotGguf = codedError<{ path: string; reason: string }>({
-  ...engineError,
-  code: "model_not_gguf",
-  message: (d) => `'${d.path}' is not a GGUF model file: ${d.reason}`,
-});
-
-export const modelTruncated = codedError<{ path: string; reason: string }>({
-  ...engineError,
-  code: "model_truncated",
-  message: (d) => `The model file '${d.path}' is incomplete: ${d.reason}`,
-});
-
 export const modelUnsupported = codedError<{ path: string; reason: string }>({
   ...engineError,
   code: "model_unsupported",

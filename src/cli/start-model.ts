@@ -6,6 +6,7 @@ import type { Logger, Metrics } from "../observability/index.js";
 import { modelHash, textHash, versionFingerprint } from "../registry/fingerprint.js";
 import { type ResolvedSource, resolveSource } from "../registry/source.js";
 import { type ChatTokenizer, createChatTokenizer } from "../tokenizer/index.js";
+import { compileTemplate, findTemplate } from "../tokenizer/template-engine.js";
 import { engineSettings } from "./engine-settings.js";
 
 /** A model together with the files it comes from. */
@@ -14,8 +15,10 @@ export interface FoundModel {
   readonly source: ResolvedSource;
 }
 
-/** Throws the coded error of a source that cannot be served. */
+/** Throws the coded error of a source that cannot be served, or of a template that is missing or does not parse. */
 export function findModelFiles(config: ModelConfig): FoundModel {
+  // The engine is not asked before: a mistake in the options must not wait until a model has loaded.
+  if (config.chatTemplate !== undefined) compileTemplate(findTemplate(undefined, config.chatTemplate));
   return { config, source: resolveSource(config.source) };
 }
 
@@ -54,6 +57,7 @@ export function startModel({ config, source }: FoundModel, options: StartOptions
       templateOverride: config.chatTemplate,
       tokenize: (segments, settings, signal) => client.tokenize(segments, settings, signal),
     });
+    warnOfTemplate(tokenizer, config.name, log);
     fingerprint = fingerprintOf(source, model, tokenizer, engine);
     figures.setCacheConfig({ pageTokens: engine.pageTokens, pages: Math.floor(engine.kvTokens / engine.pageTokens), layout: engine.kvLayout });
     return tokenizer;
@@ -72,6 +76,12 @@ export function startModel({ config, source }: FoundModel, options: StartOptions
     },
   };
   return { served, loaded: chat };
+}
+
+/** Such a template answers every chat as if nobody had asked, which nothing else would tell. */
+function warnOfTemplate({ template: { source, traits } }: ChatTokenizer, model: string, log: Logger): void {
+  if (traits.showsUser) return;
+  log.warn({ model, template: source.origin }, "the chat template does not show what users write; answers will not fit (choose another with --chat-template)");
 }
 
 function fingerprintOf(source: ResolvedSource, { tokens }: ModelInfo, { template }: ChatTokenizer, { llamaVersion }: EngineInfo): string {

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { fc, test } from "@fast-check/vitest";
 import { afterAll, describe, expect } from "vitest";
 import { PagodaError } from "../errors.js";
+import { architecture, entry, gguf, string, tensor, u32, u64 } from "./fixtures/gguf-bytes.js";
 import { kvBytesPerToken, readGgufHeader } from "./gguf-header.js";
 
 const demoPath = fileURLToPath(new URL("../../models/pagoda-tiny/pagoda-tiny.gguf", import.meta.url));
@@ -28,16 +29,6 @@ function errorOf(bytes: Uint8Array): PagodaError {
   }
   throw new Error("The file was accepted.");
 }
-
-const u32 = (value: number) => Buffer.from(Uint32Array.of(value).buffer);
-const u64 = (value: bigint | number) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer);
-const string = (text: string) => Buffer.concat([u64(Buffer.byteLength(text)), Buffer.from(text)]);
-const entry = (key: string, type: number, value: Buffer) => Buffer.concat([string(key), u32(type), value]);
-const architecture = entry("general.architecture", 8, string("llama"));
-const gguf = (tensors: bigint | number, entries: readonly Buffer[], ...rest: readonly Buffer[]) =>
-  Buffer.concat([Buffer.from("GGUF"), u32(3), u64(tensors), u64(entries.length), ...entries, ...rest]);
-const tensor = (shape: readonly (number | bigint)[], type: number, offset: number | bigint) =>
-  Buffer.concat([string("t"), u32(shape.length), ...shape.map(u64), u32(type), u64(offset)]);
 
 describe("a GGUF header", () => {
   test("of the built-in model has its figures", () => {
@@ -63,6 +54,7 @@ describe("a GGUF header", () => {
     expect(header.headerBytes + header.tensorBytes).toBe(demoBytes.length);
     expect(header.chatTemplate).toContain("<|im_start|>");
     expect(kvBytesPerToken(header, 2)).toBe(6 * (64 + 64) * 2);
+    expect(kvBytesPerToken(header, 34 / 32)).toBe((6 * (64 + 64) * 34) / 32);
   });
 
   test("skips long lists and keeps short ones, with a value for each block", () => {
@@ -72,6 +64,17 @@ describe("a GGUF header", () => {
     expect(header.kvHeadCounts).toEqual([4, 0]);
     expect(header.metadata.get("tokenizer.ggml.tokens")).toEqual({ skippedItems: 2000 });
     expect(header.vocabularySize).toBe(2000);
+  });
+
+  test("tells a model with states from one with attention, also of an architecture that is not known", () => {
+    const memoryOf = (name: string, ...entries: Buffer[]) =>
+      readGgufHeader(fileOf(gguf(0, [entry("general.architecture", 8, string(name)), entry(`${name}.block_count`, 4, u32(2)), ...entries]))).memory;
+    const states = entry("new.ssm.state_size", 4, u32(16));
+    const heads = entry("new.attention.head_count_kv", 9, Buffer.concat([u32(5), u64(2), u32(4), u32(0)]));
+    expect(memoryOf("new", heads)).toBe("attention");
+    expect(memoryOf("new", states)).toBe("recurrent");
+    expect(memoryOf("new", states, heads)).toBe("hybrid");
+    expect(memoryOf("mamba2")).toBe("recurrent");
   });
 
   test("reads values of every type, across the edges of its window", () => {
@@ -105,11 +108,24 @@ describe("a file that cannot be loaded", () => {
   test("is named in words", () => {
     expect(errorOf(new Uint8Array(0)).message).toContain("it is empty");
     expect(errorOf(Buffer.from("<!DOCTYPE html>")).message).toContain('"<!DO"');
-    expect(errorOf(Buffer.concat([Buffer.from("GGUF"), u32(1)])).message).toContain("version 1");
+    expect(errorOf(Buffer.from("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")).message).toContain("git lfs pull");
+    for (const version of [0, 1, 99]) expect(errorOf(Buffer.concat([Buffer.from("GGUF"), u32(version)])).message).toContain(`version ${version} `);
     expect(errorOf(Buffer.concat([Buffer.from("GGUF"), u32(0x03000000)])).message).toContain("big-endian");
     expect(errorOf(gguf(0, [])).message).toContain("architecture");
     expect(() => readGgufHeader(join(folder, "absent.gguf"))).toThrow(expect.objectContaining({ code: "model_file_missing" }));
     expect(() => readGgufHeader(folder)).toThrow(expect.objectContaining({ code: "model_file_missing" }));
+  });
+
+  test("is described in one line without control characters, whatever its names are", () => {
+    const name = "a\n\u001b[31m\u009b\u2028b";
+    const files = [
+      gguf(0, [entry(name, 77, u64(0))]),
+      gguf(0, [entry(name, 9, Buffer.concat([u32(77), u64(1)]))]),
+      gguf(1, [architecture], tensor([31], 8, 0, name)),
+      gguf(0, [entry("general.architecture", 8, string(name))]),
+      Buffer.from("\n\u009bx"),
+    ];
+    for (const bytes of files) expect(errorOf(bytes).message).toMatch(/^[^\p{Cc}\u2028]*$/u);
   });
 
   test("claims sizes that are not believed", () => {

@@ -6,7 +6,7 @@ import { fileTypeName, type MemoryKind, memoryKind } from "./gguf-types.js";
 export type { GgufValue, SkippedList } from "./gguf-reader.js";
 export type { MemoryKind } from "./gguf-types.js";
 
-/** Numbers are 0 where the file does not state them. Of a split model, sizes cover the one file that was read. */
+/** Numbers are 0 where the file does not state them. Of a split model, sizes cover the one file that was read: see `gguf-model.ts`. */
 export interface GgufHeader extends GgufStructure {
   /** `model`, or what else the file holds: `adapter`, `mmproj`, `imatrix`. */
   readonly kind: string;
@@ -44,6 +44,7 @@ export function readGgufHeader(path: string): GgufHeader {
   const structure = readGgufStructure(path);
   const architecture = text(structure, "general.architecture");
   if (architecture === undefined) throw invalidGguf({ path, reason: "it names no architecture ('general.architecture')" });
+  if (!architecturePattern.test(architecture)) throw invalidGguf({ path, reason: "the name of its architecture ('general.architecture') is not a name" });
   const own = (key: string) => `${architecture}.${key}`;
   const blockCount = number(structure, own("block_count"));
   const embeddingLength = number(structure, own("embedding_length"));
@@ -68,15 +69,17 @@ export function readGgufHeader(path: string): GgufHeader {
     vocabularySize: number(structure, own("vocab_size")) || listLength(structure, "tokenizer.ggml.tokens"),
     tokenizerModel: text(structure, "tokenizer.ggml.model"),
     slidingWindowTokens: number(structure, own("attention.sliding_window")),
-    memory: memoryKind(architecture),
+    memory: memory(structure, architecture, kvHeadCounts),
     split: split(structure),
   };
 }
 
-/** Bytes of keys and values that one token takes in every block together, at `bytesPerElement`; an estimate from the header alone. */
+const architecturePattern = /^[a-z0-9._-]{1,64}$/i;
+
+/** Bytes of keys and values that one token takes in every block together, at `bytesPerElement`; an estimate from above for models with windows. */
 export function kvBytesPerToken(header: GgufHeader, bytesPerElement: number): number {
   const heads = header.kvHeadCounts.reduce((sum, count) => sum + count, 0);
-  return heads * (header.keyLength + header.valueLength) * bytesPerElement;
+  return Math.ceil(heads * (header.keyLength + header.valueLength) * bytesPerElement);
 }
 
 function text({ metadata }: GgufStructure, key: string): string | undefined {
@@ -109,6 +112,16 @@ function listLength({ metadata }: GgufStructure, key: string): number {
   const value = metadata.get(key);
   if (isList(value)) return value.length;
   return typeof value === "object" && "skippedItems" in value ? value.skippedItems : 0;
+}
+
+/** What state-space, RWKV, short-convolution and linear-attention blocks are described by. */
+const stateKeys = ["ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.l_cache", "kda.head_dim"];
+
+/** By the architecture's name, or, where that tells nothing, by what the file says of its blocks. */
+function memory({ metadata }: GgufStructure, architecture: string, kvHeadCounts: readonly number[]): MemoryKind {
+  const known = memoryKind(architecture);
+  if (known !== "attention" || !stateKeys.some((key) => metadata.has(`${architecture}.${key}`))) return known;
+  return kvHeadCounts.some((count) => count > 0) ? "hybrid" : "recurrent";
 }
 
 function fileType(structure: GgufStructure): string {

@@ -32,6 +32,7 @@ const defaultAlignment = 32;
 const valueBytes = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8] as const;
 const stringType = 8;
 const listType = 9;
+const lfsPointerStart = "version https://git-lfs";
 
 /** Reads a file's header. Throws `model_file_missing`, `not_gguf`, `truncated_gguf` or `invalid_gguf`; never trusts a size it reads. */
 export function readGgufStructure(path: string): GgufStructure {
@@ -52,12 +53,21 @@ function readPreamble(cursor: ByteCursor): number {
   const { path, fileBytes } = cursor;
   if (fileBytes === 0) throw notGguf({ path, reason: "it is empty" });
   const magic = cursor.text(Math.min(4, fileBytes));
-  if (magic !== "GGUF") throw notGguf({ path, reason: `it begins with ${JSON.stringify(magic)} where a GGUF file has "GGUF"` });
+  if (magic !== "GGUF") {
+    const start = magic + cursor.text(Math.min(lfsPointerStart.length, fileBytes) - cursor.position());
+    if (start === lfsPointerStart) throw notGguf({ path, reason: "it is a Git LFS pointer; fetch the file itself with 'git lfs pull'" });
+    throw notGguf({ path, reason: `it begins with ${quoted(magic)} where a GGUF file has "GGUF"` });
+  }
   const version = cursor.u32();
   if (version === 1) throw notGguf({ path, reason: "it has version 1 of the format, which llama.cpp no longer reads; convert it again" });
-  if ((version & 0xffff) === 0) throw notGguf({ path, reason: "it was written for a big-endian machine" });
-  if (version > 3) throw notGguf({ path, reason: `it has version ${version} of the format, this release reads 2 and 3` });
+  if (version !== 0 && (version & 0xffff) === 0) throw notGguf({ path, reason: "it was written for a big-endian machine" });
+  if (version === 0 || version > 3) throw notGguf({ path, reason: `it has version ${version} of the format, this release reads 2 and 3` });
   return version;
+}
+
+/** A name from a file, which may be anything, as a message of one line can show it. */
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 80)).replace(/[\u007f-\u009f\u2028\u2029]/g, "?");
 }
 
 function readCount(cursor: ByteCursor, what: string, limit: number): number {
@@ -70,7 +80,7 @@ function readMetadata(cursor: ByteCursor, count: number): Map<string, GgufValue>
   const metadata = new Map<string, GgufValue>();
   for (let index = 0; index < count; index += 1) {
     const key = readString(cursor, limits.keyBytes, "a metadata key");
-    if (metadata.has(key)) throw invalidGguf({ path: cursor.path, reason: `the metadata key '${key}' appears twice` });
+    if (metadata.has(key)) throw invalidGguf({ path: cursor.path, reason: `the metadata key ${quoted(key)} appears twice` });
     const type = cursor.u32();
     metadata.set(key, type === listType ? readList(cursor, key) : readScalar(cursor, type, key));
   }
@@ -104,7 +114,7 @@ function readScalar(cursor: ByteCursor, type: number, key: string): number | boo
     case 7:
       return cursor.u8() !== 0;
     case stringType:
-      return readString(cursor, limits.stringBytes, `the value of '${key}'`);
+      return readString(cursor, limits.stringBytes, `the value of ${quoted(key)}`);
     case 10:
       return cursor.u64();
     case 11:
@@ -112,7 +122,7 @@ function readScalar(cursor: ByteCursor, type: number, key: string): number | boo
     case 12:
       return cursor.f64();
     default:
-      throw invalidGguf({ path: cursor.path, reason: `the metadata key '${key}' has the unknown type ${type}` });
+      throw invalidGguf({ path: cursor.path, reason: `the metadata key ${quoted(key)} has the unknown type ${type}` });
   }
 }
 
@@ -120,7 +130,7 @@ function readList(cursor: ByteCursor, key: string): GgufValue {
   const type = cursor.u32();
   const count = cursor.u64();
   const itemBytes = type === stringType ? 8 : valueBytes[type]; // a string has at least its length
-  if (itemBytes === undefined) throw invalidGguf({ path: cursor.path, reason: `the list '${key}' has items of the unknown type ${type}` });
+  if (itemBytes === undefined) throw invalidGguf({ path: cursor.path, reason: `the list ${quoted(key)} has items of the unknown type ${type}` });
   const neededBytes = cursor.position() + count * itemBytes;
   if (neededBytes > cursor.fileBytes) throw truncatedGguf({ path: cursor.path, fileBytes: cursor.fileBytes, neededBytes });
   if (count <= keptListItems) return Array.from({ length: count }, () => readScalar(cursor, type, key));
@@ -153,7 +163,7 @@ function readTensorTable(cursor: ByteCursor, count: number): TensorTable {
 }
 
 function readTensor(cursor: ByteCursor): { type: TensorType; elements: number; bytes: number; offset: number } {
-  const invalid = (reason: string) => invalidGguf({ path: cursor.path, reason: `the tensor '${name}' ${reason}` });
+  const invalid = (reason: string) => invalidGguf({ path: cursor.path, reason: `the tensor ${quoted(name)} ${reason}` });
   const name = readString(cursor, limits.tensorNameBytes, "a tensor name");
   const dimensions = cursor.u32();
   if (dimensions > limits.dimensions) throw invalid(`has ${dimensions} dimensions, more than ${limits.dimensions}`);

@@ -56,8 +56,8 @@ function builtinPath(source: string): string {
   return join(builtinFolder, name, `${name}.gguf`);
 }
 
-/** A model in one file, or all parts of a split one, whichever part was named. */
-function partPaths(path: string): string[] {
+/** The file of a model in one file, or all parts of a split one, whichever part was named. Throws `invalid_gguf` for a name that counts no parts. */
+export function partPaths(path: string): string[] {
   const match = partPattern.exec(basename(path));
   if (match === null) return [path];
   const [, stem = "", , total = "1"] = match;

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import koffi from "koffi";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createContext, describeModel, type Llama, loadModel, openLlama, readGguf } from "../../src/engine/llama/index.js";
+import { createContext, describeModel, type Llama, loadModel, openLlama } from "../../src/engine/llama/index.js";
+import { readGgufHeader } from "../../src/registry/gguf-header.js";
 import { openTestLlama, tinyModelPath } from "./harness.js";
 
 let llama: Llama;
@@ -25,6 +26,12 @@ function variant(name: string, change: (bytes: Buffer) => Uint8Array): string {
 /** Puts text of the same length in place of other text, everywhere in the file's head. */
 const replaced = (from: string, to: string) => (bytes: Buffer) => {
   for (let at = bytes.indexOf(from); at >= 0 && at < 40_000; at = bytes.indexOf(from, at + 1)) bytes.write(to, at, "latin1");
+  return bytes;
+};
+
+/** Puts another place into a tensor's entry: name, number of dimensions, the only dimension, type, place. */
+const withTensorOffset = (name: string, offset: number) => (bytes: Buffer) => {
+  bytes.writeBigUInt64LE(BigInt(offset), bytes.indexOf(name) + name.length + 4 + 8 + 4);
   return bytes;
 };
 
@@ -53,7 +60,7 @@ describe("loading a model", () => {
       fileType: "Q8_0",
       canTrim: true,
     });
-    expect(info.chatTemplate).toBe(readGguf(tinyModelPath).metadata.get("tokenizer.chat_template"));
+    expect(info.chatTemplate).toBe(readGgufHeader(tinyModelPath).chatTemplate);
     const lengths = Buffer.from(info.tokens.pieceLengths, "base64");
     let total = 0;
     for (let at = 0; at < lengths.length; at += 2) total += lengths.readUInt16LE(at);
@@ -83,8 +90,14 @@ describe("loading a model", () => {
     ["an unknown architecture", () => variant("architecture.gguf", replaced("llama", "xlama")), "model_unsupported", /architecture/],
     ["an unknown tokenizer", () => variant("tokenizer.gguf", replaced("gpt2", "gptX")), "model_unsupported", /tokenizer/],
     ["a missing tensor", () => variant("tensor.gguf", replaced("output_norm.weight", "output_nirm.weight")), "model_unsupported", /output_norm/],
-    ["a last tensor cut off", () => variant("cut.gguf", (bytes) => bytes.subarray(0, bytes.length - 100)), "model_truncated", /bounds|incomplete/],
-    ["a text", () => variant("text.gguf", () => Buffer.from("no model")), "model_not_gguf", /GGUF/],
+    [
+      "a tensor at the wrong place",
+      () => variant("offset.gguf", withTensorOffset("output_norm.weight", 32)),
+      "model_load_failed",
+      /output_norm.weight.*offset 32/,
+    ],
+    ["a last tensor cut off", () => variant("cut.gguf", (bytes) => bytes.subarray(0, bytes.length - 100)), "truncated_gguf", /truncated/],
+    ["a text", () => variant("text.gguf", () => Buffer.from("no model")), "not_gguf", /GGUF/],
   ])("with %s is refused in one clear line", async (_, path, code, reason) => {
     const error = await loadModel(llama, { path: path(), gpuLayers: 0 }).then(
       (model) => model.close(),

@@ -202,8 +202,15 @@ function settingsOnceKnown({ settings, replicas }: EngineClientOptions, engine: 
   return { ...shared, threads, kvLayout, kvTokens, maxSequences };
 }
 
+/** The libraries' lines about their work, as the engine process marks them: they are in the log, and here would hide what was said at the end. */
+const linesInPassing = /^(info|debug): /;
+
 function crashError(model: string, { code, signal, lastLines }: ProcessExit): PagodaError {
-  return engineCrashed({ model, exit: signal === null ? `exit code ${code}` : `signal ${signal}`, lastLines });
+  return engineCrashed({
+    model,
+    exit: signal === null ? `exit code ${code}` : `signal ${signal}`,
+    lastLines: lastLines.filter((line) => !linesInPassing.test(line)),
+  });
 }
 
 function timer(ms: number): { readonly elapsed: Promise<void>; stop(): void } {

@@ -1,11 +1,13 @@
 /** A context: the KV cache of a model, and what computes with it. One computation at a time. */
 import koffi from "koffi";
 import { contextFailed, engineOutOfMemory } from "../../errors.js";
+import { kvBytesPerToken } from "../../registry/gguf-header.js";
 import type { EngineSettings } from "../protocol.js";
 import { type BatchBuffer, createBatch } from "./batch.js";
 import { constants } from "./constants.js";
 import { type ContextPointer, callAsync, type MemoryPointer } from "./functions.js";
-import { kvBytesPerToken, type LlamaModel, outOfMemoryPattern } from "./model.js";
+import { kvElementBytes } from "./kv-types.js";
+import { type LlamaModel, outOfMemoryPattern } from "./model.js";
 import type { ContextParams } from "./structs.js";
 
 export interface ContextOptions {
@@ -136,7 +138,7 @@ function createHandle(model: LlamaModel, options: ContextOptions, pointer: Conte
     sequenceTokens: native.llama_n_ctx_seq(pointer),
     maxSequences,
     batchTokens,
-    kvBytes: kvTokens * kvBytesPerToken(model, options.kvType),
+    kvBytes: kvTokens * kvBytesPerToken(model.file, kvElementBytes[options.kvType]),
     batch,
     decode() {
       const result = compute();

@@ -2,14 +2,10 @@
 export type { ContextOptions, LlamaContext } from "./context.js";
 export { createContext } from "./context.js";
 export { describeModel } from "./describe.js";
-export type { GgufSummary } from "./gguf.js";
-export { readGguf } from "./gguf.js";
-export type { GgufFacts } from "./gguf-facts.js";
-export { ggufFacts } from "./gguf-facts.js";
 export { pinnedLlamaVersion } from "./libraries.js";
 export type { LlamaLog, LogLevel } from "./log.js";
 export type { LlamaModel, LoadOptions } from "./model.js";
-export { kvBytesPerToken, loadModel } from "./model.js";
+export { loadModel } from "./model.js";
 export type { Device, Llama, OpenOptions } from "./open.js";
 export { openLlama } from "./open.js";
 export { tokenize } from "./tokenize.js";

@@ -1,12 +1,10 @@
 /** Loads a GGUF model, cancellable, and says why when it cannot be loaded. */
 import { basename } from "node:path";
 import koffi from "koffi";
-import { engineOutOfMemory, modelLoadCancelled, modelLoadFailed, modelTruncated, modelUnsupported, type PagodaError } from "../../errors.js";
-import type { EngineSettings } from "../protocol.js";
+import { engineOutOfMemory, modelLoadCancelled, modelLoadFailed, modelUnsupported, type PagodaError } from "../../errors.js";
+import { type GgufModel, readGgufModel } from "../../registry/gguf-model.js";
 import { constants } from "./constants.js";
 import { callAsync, type ModelPointer, type Native, type VocabularyPointer } from "./functions.js";
-import { readGguf } from "./gguf.js";
-import { kvElementBytes } from "./kv-types.js";
 import type { Llama } from "./open.js";
 
 export interface LoadOptions {
@@ -25,6 +23,8 @@ export interface LlamaModel {
   readonly pointer: ModelPointer;
   readonly vocabulary: VocabularyPointer;
   readonly path: string;
+  /** What the file itself says. */
+  readonly file: GgufModel;
   readonly architecture: string;
   readonly vocabularySize: number;
   readonly sizeBytes: number;
@@ -44,13 +44,14 @@ export interface LlamaModel {
   close(): void;
 }
 
-/** Loads a model. Throws coded errors: see gguf.ts, and unsupported, out of memory, cancelled, or failed with llama.cpp's own reason. */
+/** Loads a model. Throws coded errors: those of `readGgufModel`, and unsupported, out of memory, cancelled, or failed with llama.cpp's own reason. */
 export async function loadModel(llama: Llama, options: LoadOptions): Promise<LlamaModel> {
-  readGguf(options.path);
-  const pointer = await loadNative(llama, options);
+  // What is no sound model must not come before native code, which may abort the process.
+  const file = readGgufModel(options.path);
+  const pointer = await loadNative(llama, { ...options, path: file.path });
   try {
     refuseUnsupported(llama.native, pointer, options.path);
-    return describe(llama, pointer, options);
+    return describe(llama, pointer, file, options);
   } catch (error) {
     llama.native.llama_model_free(pointer);
     throw error;
@@ -94,11 +95,12 @@ async function loadNative(llama: Llama, options: LoadOptions): Promise<ModelPoin
 /** Turns the lines that llama.cpp logged into an error: it returns no codes, only a null pointer. */
 function loadFailure(path: string, lines: readonly string[], signal: AbortSignal | undefined): PagodaError {
   if (signal?.aborted) return modelLoadCancelled({ path });
-  const explained = lines.map((line) => /error loading model: (.*)$/.exec(line)?.[1]).find((reason) => reason !== undefined);
-  const reason = explained ?? lines[0] ?? "llama.cpp gave no reason.";
+  // Of a file that it does not take apart it only repeats the path here; then what was wrong is in the first line.
+  const explained = lines.map((line) => /error loading model: (?!.*failed to load model from)(.*)$/.exec(line)?.[1]).find((reason) => reason !== undefined);
+  // Names from the file may hold anything.
+  const reason = (explained ?? lines[0] ?? "llama.cpp gave no reason.").replace(/\p{Cc}/gu, "?");
   const all = lines.join("\n");
   if (/unknown model architecture/.test(all)) return modelUnsupported({ path, reason });
-  if (/not within the file bounds|failed to read|unexpectedly reached end of file|corrupted or incomplete/.test(all)) return modelTruncated({ path, reason });
   if (outOfMemoryPattern.test(all)) return engineOutOfMemory({ what: `the model '${path}'`, reason });
   if (/unknown (pre-)?tokenizer|tensor '.*' not found|missing tensor|key not found|unsupported/i.test(all)) return modelUnsupported({ path, reason });
   return modelLoadFailed({ path, reason });
@@ -132,7 +134,7 @@ function missingBytes(native: Native, pointer: ModelPointer): number {
   return wanted.size;
 }
 
-function describe(llama: Llama, pointer: ModelPointer, options: LoadOptions): LlamaModel {
+function describe(llama: Llama, pointer: ModelPointer, file: GgufModel, options: LoadOptions): LlamaModel {
   const { native } = llama;
   const vocabulary = native.llama_model_get_vocab(pointer);
   const vocabularySize = native.llama_vocab_n_tokens(vocabulary);
@@ -145,6 +147,7 @@ function describe(llama: Llama, pointer: ModelPointer, options: LoadOptions): Ll
     pointer,
     vocabulary,
     path: options.path,
+    file,
     architecture: readMetadataValue(native, pointer, "general.architecture") ?? "unknown",
     vocabularySize,
     sizeBytes: Number(native.llama_model_size(pointer)),
@@ -182,13 +185,4 @@ function readMetadataValue(native: Native, pointer: ModelPointer, key: string): 
 /** A short name for a model that was given none: the file's, without its ending. */
 export function modelNameOf(path: string): string {
   return basename(path).replace(/\.gguf$/i, "");
-}
-
-/** Bytes of KV cache that one token needs over all layers; an estimate from above for models whose layers differ. */
-export function kvBytesPerToken(model: LlamaModel, type: EngineSettings["kvType"]): number {
-  const { native } = model.llama;
-  const heads = native.llama_model_n_head(model.pointer);
-  const kvHeads = native.llama_model_n_head_kv(model.pointer);
-  const size = (name: string) => Number(model.metadata(`${model.architecture}.attention.${name}`) ?? (heads > 0 ? model.embeddingSize / heads : 0));
-  return Math.ceil(model.layers * kvHeads * (size("key_length") + size("value_length")) * kvElementBytes[type]);
 }

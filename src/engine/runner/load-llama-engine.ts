@@ -1,19 +1,9 @@
 /** Makes the real engine: plans for this machine, loads the model, makes its context. */
+import { readGgufModel } from "../../registry/gguf-model.js";
 import { createLlamaExecutor } from "../executor/llama-executor.js";
-import {
-  createContext,
-  describeModel,
-  ggufFacts,
-  type Llama,
-  type LlamaContext,
-  type LlamaLog,
-  type LlamaModel,
-  loadModel,
-  openLlama,
-  readGguf,
-  tokenize,
-} from "../llama/index.js";
+import { createContext, describeModel, type Llama, type LlamaContext, type LlamaLog, type LlamaModel, loadModel, openLlama, tokenize } from "../llama/index.js";
 import { readMachine } from "../planner/machine.js";
+import { modelFacts } from "../planner/model-facts.js";
 import { type EnginePlan, type GpuMemory, planEngine } from "../planner/plan-engine.js";
 import { schedulerOptions } from "../planner/scheduler-options.js";
 import type { EngineInfo, EngineSettings } from "../protocol.js";
@@ -22,7 +12,7 @@ import type { LoadEngine, LoadedEngine } from "./run-engine-process.js";
 /** Loads a GGUF model with llama.cpp. Rejects with coded errors; what was made until then is freed. */
 export const loadLlamaEngine: LoadEngine = async (settings, onProgress) => {
   // A file that is no model, or does not fit, is refused before anything native is opened or any weight is read.
-  const facts = ggufFacts(readGguf(settings.modelPath), settings.kvType);
+  const facts = modelFacts(readGgufModel(settings.modelPath), settings.kvType);
   const llama = await openLlama({ backend: settings.backend, libraries: settings.libraries, log: writeLog });
   const undo: (() => void | Promise<void>)[] = [llama.close];
   try {

@@ -1,7 +1,7 @@
 import { test as property } from "@fast-check/vitest";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { argmax } from "./argmax.js";
+import { argmax, largestIndices } from "./largest.js";
 import { createLogitBiases } from "./logit-biases.js";
 import { tokenLogprobs } from "./logprobs.js";
 import { drawFraction, drawSeed } from "./seed.js";
@@ -20,7 +20,32 @@ describe("argmax", () => {
   });
 });
 
+/** Values of which many are equal, none a number, or no token's. */
+const arbitraryValues = fc
+  .array(fc.oneof(fc.integer({ min: -3, max: 3 }), fc.float({ noNaN: true }), fc.constantFrom(Number.NaN, -Infinity)), { maxLength: 100 })
+  .map((values) => Float32Array.from(values));
+
+describe("the largest indices", () => {
+  property.prop([arbitraryValues, fc.integer({ min: 1, max: 20 })])("are the first of all in order", (values, count) => {
+    const choosable = [...values.keys()].filter((index) => (values[index] as number) > -Infinity);
+    const sorted = choosable.sort((a, b) => ((values[a] as number) === (values[b] as number) ? a - b : (values[b] as number) - (values[a] as number)));
+    expect(largestIndices(values, count)).toEqual(sorted.slice(0, count));
+  });
+});
+
 describe("log probabilities", () => {
+  property.prop([arbitraryLogits, fc.nat(), fc.integer({ min: 0, max: 20 })])("are those of the definition", (logits, choice, count) => {
+    const token = choice % logits.length;
+    const values = [...logits];
+    const largest = Math.max(...values);
+    const logSum = largest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - largest), 0));
+    const { logprob, top } = tokenLogprobs(logits, token, count);
+    expect(Math.abs(logprob - (values[token] as number) + logSum)).toBeLessThan(1e-8);
+    const ids = [...values.keys()].sort((a, b) => (values[b] as number) - (values[a] as number) || a - b);
+    expect(top.map(([id]) => id)).toEqual(ids.slice(0, count));
+    for (const [id, value] of top) expect(Math.abs(value - (values[id] as number) + logSum)).toBeLessThan(1e-8);
+  });
+
   property.prop([arbitraryLogits])("of all tokens sum to one, are sorted, and hold the chosen one's", (logits) => {
     const { logprob, top } = tokenLogprobs(logits, 0, logits.length);
     expect(top).toHaveLength(logits.length);
@@ -89,8 +114,8 @@ describe("the seed of a draw", () => {
 });
 
 describe("exponentials", () => {
-  property.prop([fc.double({ min: -80, max: 0, noNaN: true })])("are right to eight digits", (x) => {
-    expect(Math.abs(expOfNegative(x) / Math.exp(x) - 1)).toBeLessThan(1e-8);
+  property.prop([fc.double({ min: -80, max: 0, noNaN: true })])("are right to nine digits", (x) => {
+    expect(Math.abs(expOfNegative(x) / Math.exp(x) - 1)).toBeLessThan(1e-9);
   });
 
   test("of what is no number or too small are nothing", () => {
@@ -101,7 +126,7 @@ describe("exponentials", () => {
   property.prop([arbitraryLogits])("sum up to at least one and at most the number of tokens", (logits) => {
     const sum = sumOfExponentials(logits, Math.max(...logits));
     expect(sum).toBeGreaterThanOrEqual(1);
-    expect(sum).toBeLessThanOrEqual(logits.length * (1 + 1e-8));
+    expect(sum).toBeLessThanOrEqual(logits.length * (1 + 1e-9));
   });
 });
 
