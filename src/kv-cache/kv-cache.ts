@@ -17,22 +17,24 @@ export interface Slot {
   isRunning: boolean;
   /** Trust group of the content. */
   salt: string;
-  /** Larger is later; the least is evicted first. */
-  lastUsed: number;
 }
 
 export interface Arena {
   readonly index: number;
   readonly pool: PagePool;
   readonly slots: readonly Slot[];
+  /** How many of the slots run. */
+  running: number;
 }
 
 export interface KvCache {
   readonly geometry: KvGeometry;
   readonly arenas: readonly Arena[];
   readonly slots: ReadonlyMap<SlotId, Slot>;
-  /** Slots of the trust group that hold some of the first `limit` tokens, and how many. */
-  match(salt: string, tokens: TokenBuffer, limit: number): Map<SlotId, number>;
+  /** Slots that do not run, the one used longest ago first. */
+  readonly idle: ReadonlySet<Slot>;
+  /** As in `PrefixTree`. */
+  match: PrefixTree["match"];
   apply(move: PageMove): void;
   /** The slot runs from now on: its pages are pinned. An empty slot takes the salt. */
   acquire(slot: SlotId, salt: string): void;
@@ -47,7 +49,8 @@ export function createKvCache(geometry: KvGeometry): KvCache {
   const slots = new Map<SlotId, Slot>();
   const arenas = geometry.arenas.map((shape, index) => createArena(index, shape.pages, shape.slots, slots));
   const tree: PrefixTree = createPrefixTree(pageTokens, (id) => slotOf(id).tokens);
-  let clock = 0;
+  // A set keeps the order in which its members came, so to come again is to be the last used.
+  const idle = new Set(slots.values());
 
   function slotOf(id: SlotId): Slot {
     const slot = slots.get(id);
@@ -97,7 +100,8 @@ export function createKvCache(geometry: KvGeometry): KvCache {
     geometry,
     arenas,
     slots,
-    match: (salt, tokens, limit) => tree.match(salt, tokens, limit),
+    idle,
+    match: tree.match,
     apply(move) {
       if (move.kind === "trim") {
         trim(slotOf(move.slot), move.keepTokens);
@@ -110,12 +114,13 @@ export function createKvCache(geometry: KvGeometry): KvCache {
       // Only full pages are shared: the slots go different ways inside the last one, so it is counted for both.
       const shared = move.kind === "share" ? from.pages.slice(0, Math.floor(move.tokens / pageTokens)) : [];
       if (!fill(to, from.tokens.view(0, move.tokens), shared)) throw new RangeError(`The arena has no room for a ${move.kind} of ${move.tokens} tokens.`);
-      from.lastUsed = ++clock;
+      if (idle.delete(from)) idle.add(from);
     },
     acquire(id, salt) {
       const slot = slotOf(id);
       slot.isRunning = true;
-      slot.lastUsed = ++clock;
+      slot.arena.running++;
+      idle.delete(slot);
       for (const page of slot.pages) slot.arena.pool.pin(page);
       if (slot.tokens.length > 0) return;
       slot.salt = salt;
@@ -124,7 +129,8 @@ export function createKvCache(geometry: KvGeometry): KvCache {
     release(id) {
       const slot = slotOf(id);
       slot.isRunning = false;
-      slot.lastUsed = ++clock;
+      slot.arena.running--;
+      idle.add(slot);
       for (const page of slot.pages) slot.arena.pool.unpin(page);
     },
     append: (id, tokens) => fill(slotOf(id), tokens, []),
@@ -132,9 +138,9 @@ export function createKvCache(geometry: KvGeometry): KvCache {
 }
 
 function createArena(index: number, pages: number, ids: readonly SlotId[], slots: Map<SlotId, Slot>): Arena {
-  const arena = { index, pool: createPagePool(pages), slots: [] as Slot[] };
+  const arena = { index, pool: createPagePool(pages), slots: [] as Slot[], running: 0 };
   for (const id of ids) {
-    const slot: Slot = { id, arena, tokens: createTokenBuffer(), pages: [], isRunning: false, salt: "", lastUsed: 0 };
+    const slot: Slot = { id, arena, tokens: createTokenBuffer(), pages: [], isRunning: false, salt: "" };
     arena.slots.push(slot);
     slots.set(id, slot);
   }

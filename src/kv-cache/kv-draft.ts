@@ -14,8 +14,6 @@ export interface DraftSlot {
   /** Pages after those that the draft has reserved. */
   newPages: number;
   isRunning: boolean;
-  /** As in `Slot`; slots released in this draft come after all others. */
-  lastUsed: number;
   /** Pages that must not be evicted because a move still needs them. */
   protectedPages: number;
 }
@@ -25,8 +23,14 @@ export interface KvDraft {
   /** In the order in which they must happen. */
   readonly moves: PageMove[];
   view(slot: SlotId): DraftSlot;
+  /** Slots that do not run, the one used longest ago first. */
+  idle(): Generator<DraftSlot>;
+  /** Pages that the slot holds. */
+  pagesOf(slot: SlotId): number;
   /** Pages of the arena that running slots hold. */
   pinned(arena: number): number;
+  /** Slots of the arena that run. */
+  running(arena: number): number;
   /** Whether a running slot holds this page of the arena. */
   isPinned(arena: number, page: PageId): boolean;
   /** Whether several slots hold this page of the arena. */
@@ -48,38 +52,44 @@ export interface KvDraft {
 interface DraftArena {
   free: number;
   pinned: number;
+  running: number;
   readonly ownersChange: Map<PageId, number>;
   readonly pinsChange: Map<PageId, number>;
-  /** Cached slots, the next to evict first; made when first needed. */
-  evictionOrder: DraftSlot[] | undefined;
+  /** Goes through the cached slots, the next to evict first; made when first needed. */
+  eviction: { readonly order: Iterator<DraftSlot>; next: DraftSlot | undefined } | undefined;
 }
 
 export function createKvDraft(cache: KvCache): KvDraft {
   const { pageTokens, canTrim } = cache.geometry;
   const moves: PageMove[] = [];
-  const views = new Map<SlotId, DraftSlot>();
-  const arenas: DraftArena[] = cache.arenas.map(({ pool }) => ({
+  const views: (DraftSlot | undefined)[] = [];
+  const released: DraftSlot[] = [];
+  const arenas: DraftArena[] = cache.arenas.map(({ pool, running }) => ({
     free: pool.free,
     pinned: pool.pinned,
+    running,
     ownersChange: new Map(),
     pinsChange: new Map(),
-    evictionOrder: undefined,
+    eviction: undefined,
   }));
   /** Where in `moves` a slot's trim stands, so that trimming page by page makes one move; void once another move may depend on it. */
   const trimAt = new Map<SlotId, number>();
-  let releaseClock = Number.MAX_SAFE_INTEGER - 1_000_000;
 
-  function view(id: SlotId): DraftSlot {
-    let draft = views.get(id);
+  const viewOf = (slot: Slot): DraftSlot => {
+    let draft = views[slot.id];
     if (draft === undefined) {
-      const slot = cache.slots.get(id) as Slot;
-      draft = { slot, tokens: slot.tokens.length, pages: slot.pages, newPages: 0, isRunning: slot.isRunning, lastUsed: slot.lastUsed, protectedPages: 0 };
-      views.set(id, draft);
+      draft = { slot, tokens: slot.tokens.length, pages: slot.pages, newPages: 0, isRunning: slot.isRunning, protectedPages: 0 };
+      views[slot.id] = draft;
     }
     return draft;
-  }
-
+  };
+  const view = (id: SlotId): DraftSlot => views[id] ?? viewOf(cache.slots.get(id) as Slot);
   const arenaOf = (draft: DraftSlot): DraftArena => arenas[draft.slot.arena.index] as DraftArena;
+
+  function* idle(): Generator<DraftSlot> {
+    for (const slot of cache.idle) if (views[slot.id]?.isRunning !== true) yield viewOf(slot);
+    yield* released;
+  }
 
   function changeOwners(draft: DraftSlot, page: PageId, by: number): void {
     const arena = arenaOf(draft);
@@ -110,39 +120,41 @@ export function createKvDraft(cache: KvCache): KvDraft {
     else trimAt.set(draft.slot.id, moves.push(move) - 1);
   }
 
-  function evictionOrder(arena: DraftArena, index: number): DraftSlot[] {
-    arena.evictionOrder ??= (cache.arenas[index]?.slots ?? [])
-      .map((slot) => view(slot.id))
-      .filter((draft) => !draft.isRunning && draft.tokens > 0)
-      .sort((a, b) => a.lastUsed - b.lastUsed);
-    return arena.evictionOrder;
+  function* evictionOrder(index: number): Generator<DraftSlot> {
+    const arena = cache.arenas[index];
+    if (arena?.slots.length === 1) yield viewOf(arena.slots[0] as Slot);
+    else for (const draft of idle()) if (draft.slot.arena === arena) yield draft;
   }
 
   /** Frees pages, tail first, of the cached slot that was used longest ago. The caller knows that enough pages are not pinned. */
   function makeFree(index: number, pages: number): void {
     const arena = arenas[index] as DraftArena;
-    if (arena.free >= pages) return;
-    const order = evictionOrder(arena, index);
     while (arena.free < pages) {
-      const oldest = order[0];
-      if (oldest === undefined) throw new RangeError(`Arena ${index} has no page to evict although ${arena.pinned} are pinned.`);
-      if (oldest.isRunning || oldest.pages.length <= oldest.protectedPages) order.shift();
-      else trim(oldest, canTrim ? (oldest.pages.length - 1) * pageTokens : 0);
+      arena.eviction ??= { order: evictionOrder(index), next: undefined };
+      const { eviction } = arena;
+      eviction.next ??= eviction.order.next().value;
+      if (eviction.next === undefined) throw new RangeError(`Arena ${index} has no page to evict although ${arena.pinned} are pinned.`);
+      const { isRunning, pages: held, protectedPages } = eviction.next;
+      if (isRunning || held.length <= protectedPages) eviction.next = undefined;
+      else trim(eviction.next, canTrim ? (held.length - 1) * pageTokens : 0);
     }
   }
 
   function reserve(draft: DraftSlot, pages: number): void {
     const arena = arenaOf(draft);
-    if (pages > 0) makeFree(draft.slot.arena.index, pages);
+    makeFree(draft.slot.arena.index, pages);
     arena.free -= pages;
     arena.pinned += pages;
     draft.newPages += pages;
   }
 
   function startOn(draft: DraftSlot, pages: readonly PageId[], tokens: number): void {
+    const at = released.indexOf(draft);
+    if (at >= 0) released.splice(at, 1);
     draft.isRunning = true;
     draft.pages = pages;
     draft.tokens = tokens;
+    arenaOf(draft).running++;
     for (const page of pages) changePins(draft, page, 1);
   }
 
@@ -158,7 +170,7 @@ export function createKvDraft(cache: KvCache): KvDraft {
     reserve(to, pagesFor(tokens, pageTokens) - shared.length);
     from.protectedPages = 0;
     // The source may have been passed over while it was protected.
-    arenaOf(from).evictionOrder = undefined;
+    arenaOf(from).eviction = undefined;
     moves.push({ kind, from: fromId, to: toId, tokens });
     trimAt.clear();
   }
@@ -167,7 +179,13 @@ export function createKvDraft(cache: KvCache): KvDraft {
     cache,
     moves,
     view,
+    idle,
+    pagesOf(id) {
+      const draft = views[id];
+      return draft === undefined ? (cache.slots.get(id) as Slot).pages.length : draft.pages.length + draft.newPages;
+    },
     pinned: (arena) => (arenas[arena] as DraftArena).pinned,
+    running: (arena) => (arenas[arena] as DraftArena).running,
     isPinned: (index, page) => (cache.arenas[index]?.pool.pins(page) ?? 0) + (arenas[index]?.pinsChange.get(page) ?? 0) > 0,
     isShared: (index, page) => (cache.arenas[index]?.pool.owners(page) ?? 0) + (arenas[index]?.ownersChange.get(page) ?? 0) > 1,
     capacity(id) {
@@ -176,22 +194,21 @@ export function createKvDraft(cache: KvCache): KvDraft {
     },
     grow(id, tokens) {
       const slot = cache.slots.get(id) as Slot;
-      const untouched = !views.has(id);
-      if (untouched && slot.pages.length * pageTokens >= tokens) return true;
-      const draft = view(id);
+      if (views[id] === undefined && slot.pages.length * pageTokens >= tokens) return true;
+      const draft = viewOf(slot);
       const needed = pagesFor(tokens, pageTokens) - draft.pages.length - draft.newPages;
-      if (needed > 0) {
-        if (arenaOf(draft).pinned + needed > slot.arena.pool.total) return false;
-        reserve(draft, needed);
-      }
+      if (needed <= 0) return true;
+      if (arenaOf(draft).pinned + needed > slot.arena.pool.total) return false;
+      reserve(draft, needed);
       return true;
     },
     release(id) {
       const draft = view(id);
       draft.isRunning = false;
-      draft.lastUsed = releaseClock++;
+      released.push(draft);
+      arenaOf(draft).running--;
+      arenaOf(draft).eviction = undefined;
       for (const page of draft.pages) changePins(draft, page, -1);
-      arenaOf(draft).evictionOrder = undefined;
     },
     takeOver(id, keepTokens) {
       const draft = view(id);

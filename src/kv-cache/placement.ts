@@ -28,29 +28,28 @@ interface Candidate {
 
 /** The starts that the idle slots allow, best first; none when every slot runs. Whether there are pages for one is another question: see `pagesNeeded`. */
 export function choosePlacements(draft: KvDraft, newcomer: Newcomer): Placement[] {
-  const candidates = matchingSlots(draft, newcomer);
-  const idle = idleSlots(draft);
-  const vacant = idle[0];
+  const vacant = firstEmptyOrOldest(draft.idle());
   if (vacant === undefined) return [];
+  const candidates = matchingSlots(draft, newcomer);
   const ownBest = best(candidates.filter(({ draft: slot }) => !slot.isRunning));
   const placements = ownBest === undefined ? [] : [takeOver(draft, ownBest)];
-  const transfer = chooseTransfer(draft, candidates, idle, ownBest);
+  const transfer = chooseTransfer(draft, candidates, ownBest);
   if (transfer !== undefined) placements.unshift(transfer);
   // Needs the fewest pages beside its own, so that who is alone always finds room.
   return [...placements, { kind: "takeOver", slot: vacant.slot.id, tokens: 0 }];
 }
 
 /** A start with another slot's tokens, when that is better than to take over the slot that matches best. */
-function chooseTransfer(draft: KvDraft, candidates: readonly Candidate[], idle: readonly DraftSlot[], ownBest: Candidate | undefined): Placement | undefined {
+function chooseTransfer(draft: KvDraft, candidates: readonly Candidate[], ownBest: Candidate | undefined): Placement | undefined {
   const { canTrim, pageTokens } = draft.cache.geometry;
   const source = best(candidates);
   if (source === undefined || !canTrim) return undefined;
   if (ownBest !== undefined && ownBest.common === source.common && losesLittle(ownBest, pageTokens)) return undefined;
-  const from = source.draft.slot.id;
-  const beside = idle.find((slot) => slot.slot.arena === source.draft.slot.arena && slot !== source.draft);
+  const { arena, id: from } = source.draft.slot;
+  const beside = arena.slots.length === 1 ? undefined : firstEmptyOrOldest(draft.idle(), (slot) => slot.slot.arena === arena && slot !== source.draft);
   if (beside !== undefined) return { kind: "share", slot: beside.slot.id, from, tokens: source.common };
 
-  const elsewhere = idle.find((slot) => slot.slot.arena !== source.draft.slot.arena);
+  const elsewhere = firstEmptyOrOldest(draft.idle(), (slot) => slot.slot.arena !== arena);
   const saved = source.common - (source.draft.isRunning ? (ownBest?.common ?? 0) : 0);
   // A copy away from an idle slot only saves what that slot holds beyond the match, so it must not cost another slot its content.
   const isWorthIt = saved >= minimumCopiedPages * pageTokens && (source.draft.isRunning || elsewhere?.tokens === 0);
@@ -84,7 +83,9 @@ function matchingSlots(draft: KvDraft, newcomer: Newcomer): Candidate[] {
   // The last token is always computed, since its logits choose the next one.
   const limit = newcomer.tokens.length - 1;
   const candidates: Candidate[] = [];
-  for (const [id, common] of draft.cache.match(newcomer.salt, newcomer.tokens, limit)) {
+  // Who holds less than an idle slot does is neither the best to take over nor the best to share with.
+  const isEnough = (id: SlotId) => canTrim && !draft.view(id).isRunning && draft.view(id).tokens === draft.view(id).slot.tokens.length;
+  for (const [id, common] of draft.cache.match(newcomer.salt, newcomer.tokens, limit, isEnough)) {
     const slot = draft.view(id);
     const usable = Math.min(common, slot.tokens);
     // Tokens that this very plan gives a slot are not computed yet.
@@ -94,23 +95,25 @@ function matchingSlots(draft: KvDraft, newcomer: Newcomer): Candidate[] {
   return candidates;
 }
 
-/** Empty slots first, then those used longest ago. */
-function idleSlots(draft: KvDraft): DraftSlot[] {
-  const idle: DraftSlot[] = [];
-  for (const id of draft.cache.slots.keys()) {
-    const slot = draft.view(id);
-    if (!slot.isRunning) idle.push(slot);
+/** The first empty one of the slots, which come in the order of their last use, or else the first. */
+function firstEmptyOrOldest(slots: Iterable<DraftSlot>, isWanted: (slot: DraftSlot) => boolean = () => true): DraftSlot | undefined {
+  let oldest: DraftSlot | undefined;
+  for (const slot of slots) {
+    if (!isWanted(slot)) continue;
+    if (slot.tokens === 0) return slot;
+    oldest ??= slot;
   }
-  return idle.sort((a, b) => Number(a.tokens > 0) - Number(b.tokens > 0) || a.lastUsed - b.lastUsed);
+  return oldest;
 }
 
-/** Longest match; of equals the one with the least beyond it, then the one used longest ago. */
+/** Longest match; of equals the one with the least beyond it, which loses least. */
 function best(candidates: readonly Candidate[]): Candidate | undefined {
-  return candidates.reduce<Candidate | undefined>((winner, candidate) => {
-    if (winner === undefined) return candidate;
-    const gain = candidate.common - winner.common || winner.draft.tokens - candidate.draft.tokens || winner.draft.lastUsed - candidate.draft.lastUsed;
-    return gain > 0 ? candidate : winner;
-  }, undefined);
+  let winner: Candidate | undefined;
+  for (const candidate of candidates) {
+    const gain = winner === undefined ? 1 : candidate.common - winner.common || winner.draft.tokens - candidate.draft.tokens;
+    if (gain > 0) winner = candidate;
+  }
+  return winner;
 }
 
 function losesLittle(candidate: Candidate, pageTokens: number): boolean {

@@ -22,13 +22,17 @@ export interface PrefixTree {
   /** The slot, which has no pages here, will hold content of this trust group. */
   enter(slot: SlotId, salt: string): void;
   /**
-   * For each slot of the trust group, how many of the first `limit` of these tokens it holds; slots with none are left out.
-   * Cost: one hash of each page on the path, and a few comparisons for each slot.
+   * Slots of the trust group that hold some of the first `limit` of these tokens, and how many, those with more full pages first.
+   * With `isEnough`, slots with fewer full pages than one that is enough are left out, and so are most where many have the same full pages:
+   * they differ in a part of a page at most, and a popular prefix must not cost a comparison with everybody who has it.
    */
-  match(salt: string, tokens: TokenBuffer, limit: number): Map<SlotId, number>;
+  match(salt: string, tokens: TokenBuffer, limit: number, isEnough?: (slot: SlotId) => boolean): Map<SlotId, number>;
   /** Nodes at present, for tests and figures. */
   readonly size: number;
 }
+
+/** How many slots with the same full pages are compared token by token. */
+const comparedSlots = 32;
 
 /** @param contentOf the tokens that a slot holds now */
 export function createPrefixTree(pageTokens: number, contentOf: (slot: SlotId) => TokenBuffer): PrefixTree {
@@ -91,7 +95,7 @@ export function createPrefixTree(pageTokens: number, contentOf: (slot: SlotId) =
       const path = paths.get(slot);
       while (path !== undefined && path.nodes.length > pages) removeFrom(path.nodes.pop() as Node, slot);
     },
-    match(salt, tokens, limit) {
+    match(salt, tokens, limit, isEnough) {
       const found = new Map<SlotId, number>();
       const root = roots.get(salt);
       if (root === undefined) return found;
@@ -101,11 +105,17 @@ export function createPrefixTree(pageTokens: number, contentOf: (slot: SlotId) =
         if (next === undefined) break;
         path.push(next);
       }
-      for (let depth = path.length - 1; depth >= 0; depth--) {
+      let hasEnough = false;
+      for (let depth = path.length - 1; depth >= 0 && !hasEnough; depth--) {
+        let examined = 0;
         for (const slot of (path[depth] as Node).slots) {
-          if (found.has(slot)) continue;
+          const isNeeded = isEnough === undefined || examined < comparedSlots || (!hasEnough && isEnough(slot));
+          if (!isNeeded || found.has(slot)) continue;
           const common = commonLength(contentOf(slot), tokens, depth * pageTokens, limit);
-          if (common > 0) found.set(slot, common);
+          if (common === 0) continue;
+          examined++;
+          found.set(slot, common);
+          hasEnough ||= isEnough?.(slot) ?? false;
         }
       }
       return found;

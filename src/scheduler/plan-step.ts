@@ -110,28 +110,25 @@ function hasRoom(draft: Draft, placement: Placement, sequence: Sequence, promise
 
 /** For each arena, pages that running sequences do not hold yet but need for what they know and the token after it. */
 function promisedPages(draft: Draft): number[] {
-  const { kv, state } = draft;
+  const { state } = draft;
   const promised = state.kv.arenas.map(() => 0);
   for (const sequence of state.running) {
     if (sequence.isCancelled) continue;
     const slot = sequence.slot as SlotId;
-    const arena = kv.view(slot).slot.arena.index;
+    const arena = state.kv.slots.get(slot)?.arena.index as number;
     promised[arena] = (promised[arena] as number) + missingPages(draft, sequence, slot);
   }
   return promised;
 }
 
 function missingPages(draft: Draft, sequence: Sequence, slot: SlotId): number {
-  const { pages, newPages } = draft.kv.view(slot);
-  return Math.max(0, pagesFor(sequence.known.length + 1, draft.state.options.kv.pageTokens) - pages.length - newPages);
+  return Math.max(0, pagesFor(sequence.known.length + 1, draft.state.options.kv.pageTokens) - draft.kv.pagesOf(slot));
 }
 
 /** Pages kept back so that those who run can each grow by one before anybody is preempted; nothing for the first in an arena, which always fits. */
 function growthMargin(draft: Draft, arena: number): number {
-  const slots = draft.state.kv.arenas[arena]?.slots ?? [];
-  const running = slots.filter((slot) => draft.kv.view(slot.id).isRunning).length;
   const total = draft.state.kv.arenas[arena]?.pool.total ?? 0;
-  return Math.min(running, Math.ceil(total / 16));
+  return Math.min(draft.kv.running(arena), Math.ceil(total / 16));
 }
 
 /** The further choices of a request start when the first has computed the prompt, to share its pages instead of computing them again. */
