@@ -76,6 +76,7 @@ async function startEngine(load: LoadEngine, message: Extract<ToEngine, { type: 
     endWithParent(Number(process.argv[2]));
     const engine = startSteps(loaded);
     send({ type: "ready", model: loaded.model, engine: loaded.engine });
+    globalThis.gc?.(); // reading the vocabulary leaves tens of megabytes that no later collection of this quiet heap would return
     return engine;
   } catch (thrown) {
     const error = asPagodaError(thrown);
