@@ -1,6 +1,7 @@
 /** `/metrics` read by a strict parser, and its figures against what was answered. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { EngineStats } from "../../src/engine/client/engine-client.js";
+import { parseExposition } from "./exposition.js";
 import { answering } from "./fake-engine.js";
 import { hello, type Serving, sample, startServing } from "./serving.js";
 
@@ -18,37 +19,10 @@ const idle: EngineStats = {
   ...{ preemptions: 0, prefixQueryTokens: 0, prefixHitTokens: 0, steps: 0, stepMs: 0, decodeRows: 0, prefillTokens: 0, residentBytes: 0 },
 };
 
-/** Parses the text format strictly: HELP and TYPE once for each family and before its samples, no sample twice, every value a number. */
-function parse(text: string): Map<string, number> {
-  expect(text.endsWith("\n")).toBe(true);
-  const samples = new Map<string, number>();
-  const types = new Map<string, string>();
-  let family = "";
-  for (const line of text.split("\n").filter((one) => one !== "")) {
-    const help = /^# HELP (\S+) \S/.exec(line);
-    const type = /^# TYPE (\S+) (counter|gauge|histogram|summary)$/.exec(line);
-    const value = /^([A-Za-z_:][\w:]*)(\{(?:\w+="(?:[^"\\\n]|\\.)*",?)+\})? (\S+)$/.exec(line);
-    if (help !== null) family = help[1] ?? "";
-    else if (type !== null) {
-      expect([type[1], types.has(family)]).toEqual([family, false]);
-      types.set(family, type[2] ?? "");
-    } else {
-      expect(value, line).not.toBeNull();
-      const [, name = "", labels = "", number = ""] = value ?? [];
-      const suffix = types.get(family) === "histogram" ? "(_bucket|_sum|_count)" : "";
-      expect(name).toMatch(new RegExp(`^${family}${suffix}$`));
-      expect([number, samples.has(name + labels)]).not.toContain(true);
-      expect(Number(number)).not.toBeNaN();
-      samples.set(name + labels, Number(number));
-    }
-  }
-  return samples;
-}
-
 async function scrape(): Promise<Map<string, number>> {
   const response = await fetch(`${serving.url}/metrics`);
   expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
-  return parse(await response.text());
+  return parseExposition(await response.text());
 }
 
 it("adds up to the usage that the answers told", async () => {

@@ -1,8 +1,7 @@
 /** The two official clients against the gateway. */
-import OpenAI from "openai";
-import OpenAI6 from "openai6";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { engineUnavailable, queueFull, shuttingDown } from "../../src/errors.js";
+import { clients } from "./clients.js";
 import { answering, type FakeJob } from "./fake-engine.js";
 import { eventually, hello, type Serving, sample, startServing } from "./serving.js";
 
@@ -11,12 +10,6 @@ beforeEach(async () => {
   serving = await startServing();
 });
 afterEach(() => serving.gateway.close(0));
-
-// The parts used here are alike in both versions, but their types do not unify.
-const clients = [
-  ["openai 7", OpenAI],
-  ["openai 6", OpenAI6 as unknown as typeof OpenAI],
-] as const;
 
 describe.each(clients)("%s", (_name, Client) => {
   const client = () => new Client({ baseURL: `${serving.url}/v1`, apiKey: "none", maxRetries: 0 });
