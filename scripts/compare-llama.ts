@@ -126,8 +126,8 @@ async function greedyText(client: LocalEngineClient, vocabulary: Vocabulary, pro
 
 function runTool(tool: "llama-tokenize" | "llama-completion", parameters: readonly string[], input: string): string {
   const result = spawnSync(llamaToolPath(tool), parameters, { encoding: "utf8", input, maxBuffer: 2 ** 24 });
-  if (result.status !== 0) throw new Error(`${tool} failed: ${result.stderr.slice(-500)}`);
-  return result.stdout;
+  // Some vocabularies end llama.cpp's programs with an assertion: that is a difference to be shown, not the end of the comparison.
+  return result.status === 0 ? result.stdout : `(${tool} failed: ${result.stderr.trim().split("\n").at(-1)})`;
 }
 
 process.exitCode = await main();

@@ -51,6 +51,16 @@ describe("placement", () => {
     expect(bestFor(cache, textOf(9))).toEqual({ kind: "takeOver", slot: 0, tokens: 8 });
   });
 
+  test("a few common tokens are not worth what else a slot holds", () => {
+    const cache = createKvCache(streams);
+    fill(cache, 0, textOf(20), "cached");
+    expect(bestFor(cache, Int32Array.of(0, 1, 2, 900, 901))).toEqual({ kind: "takeOver", slot: 1, tokens: 0 });
+    fill(cache, 1, textOf(20, 500), "cached");
+    fill(cache, 2, textOf(20, 700), "cached");
+    expect(bestFor(cache, Int32Array.of(500, 501, 900, 901))).toEqual({ kind: "takeOver", slot: 0, tokens: 0 });
+    expect(bestFor(cache, Int32Array.of(0, 1, 900, 901))).toEqual({ kind: "takeOver", slot: 0, tokens: 2 });
+  });
+
   test("without a match the empty slot comes first, then the one used longest ago", () => {
     const cache = createKvCache(unified);
     fill(cache, 0, textOf(4, 500), "cached");

@@ -17,8 +17,8 @@ export interface Newcomer {
   readonly reuse: boolean;
 }
 
-/** A copy that saves fewer pages than this costs more than computing them. */
-const minimumCopiedPages = 2;
+/** Fewer pages than this are sooner computed than copied, and are not worth another slot's content. */
+const worthwhilePages = 2;
 
 interface Candidate {
   readonly draft: DraftSlot;
@@ -28,15 +28,17 @@ interface Candidate {
 
 /** The starts that the idle slots allow, best first; none when every slot runs. Whether there are pages for one is another question: see `pagesNeeded`. */
 export function choosePlacements(draft: KvDraft, newcomer: Newcomer): Placement[] {
+  const { pageTokens } = draft.cache.geometry;
   const vacant = firstEmptyOrOldest(draft.idle());
   if (vacant === undefined) return [];
   const candidates = matchingSlots(draft, newcomer);
   const ownBest = best(candidates.filter(({ draft: slot }) => !slot.isRunning));
-  const placements = ownBest === undefined ? [] : [takeOver(draft, ownBest)];
   const transfer = chooseTransfer(draft, candidates, ownBest);
-  if (transfer !== undefined) placements.unshift(transfer);
-  // Needs the fewest pages beside its own, so that who is alone always finds room.
-  return [...placements, { kind: "takeOver", slot: vacant.slot.id, tokens: 0 }];
+  const isWorthItsLoss = ownBest !== undefined && (losesLittle(ownBest, pageTokens) || ownBest.common >= worthwhilePages * pageTokens);
+  const own = ownBest !== undefined && (isWorthItsLoss || ownBest.draft === vacant) ? takeOver(draft, ownBest) : undefined;
+  // The last one needs the fewest pages beside its own, so that who is alone always finds room.
+  const last: Placement = { kind: "takeOver", slot: vacant.slot.id, tokens: 0 };
+  return [transfer, own, last].filter((placement) => placement !== undefined);
 }
 
 /** A start with another slot's tokens, when that is better than to take over the slot that matches best. */
@@ -52,7 +54,7 @@ function chooseTransfer(draft: KvDraft, candidates: readonly Candidate[], ownBes
   const elsewhere = firstEmptyOrOldest(draft.idle(), (slot) => slot.slot.arena !== arena);
   const saved = source.common - (source.draft.isRunning ? (ownBest?.common ?? 0) : 0);
   // A copy away from an idle slot only saves what that slot holds beyond the match, so it must not cost another slot its content.
-  const isWorthIt = saved >= minimumCopiedPages * pageTokens && (source.draft.isRunning || elsewhere?.tokens === 0);
+  const isWorthIt = saved >= worthwhilePages * pageTokens && (source.draft.isRunning || elsewhere?.tokens === 0);
   return elsewhere !== undefined && isWorthIt ? { kind: "copy", slot: elsewhere.slot.id, from, tokens: source.common } : undefined;
 }
 
