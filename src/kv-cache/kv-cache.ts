@@ -40,6 +40,10 @@ export interface KvCache {
   acquire(slot: SlotId, salt: string): void;
   /** The slot's sequence has left; what it holds stays cached. */
   release(slot: SlotId): void;
+  /** What the engine's slot holds is no longer known: nothing of it is used again, and the next plan empties it first. */
+  distrust(slot: SlotId): void;
+  /** Slots that must be emptied before anything else happens. */
+  readonly distrusted: ReadonlySet<SlotId>;
   /** Books tokens that were computed; false when the pool has no page for them, and then nothing has changed. */
   append(slot: SlotId, tokens: Int32Array): boolean;
 }
@@ -51,6 +55,7 @@ export function createKvCache(geometry: KvGeometry): KvCache {
   const tree: PrefixTree = createPrefixTree(pageTokens, (id) => slotOf(id).tokens);
   // A set keeps the order in which its members came, so to come again is to be the last used.
   const idle = new Set(slots.values());
+  const distrusted = new Set<SlotId>();
 
   function slotOf(id: SlotId): Slot {
     const slot = slots.get(id);
@@ -105,6 +110,7 @@ export function createKvCache(geometry: KvGeometry): KvCache {
     apply(move) {
       if (move.kind === "trim") {
         trim(slotOf(move.slot), move.keepTokens);
+        if (move.keepTokens === 0) distrusted.delete(move.slot);
         return;
       }
       const from = slotOf(move.from);
@@ -132,6 +138,11 @@ export function createKvCache(geometry: KvGeometry): KvCache {
       slot.arena.running--;
       idle.add(slot);
       for (const page of slot.pages) slot.arena.pool.unpin(page);
+    },
+    distrusted,
+    distrust(id) {
+      trim(slotOf(id), 0);
+      distrusted.add(id);
     },
     append: (id, tokens) => fill(slotOf(id), tokens, []),
   };

@@ -20,7 +20,7 @@ export interface DraftSlot {
 
 export interface KvDraft {
   readonly cache: KvCache;
-  /** In the order in which they must happen. */
+  /** In the order in which they must happen; slots that hold nobody knows what are emptied first. */
   readonly moves: PageMove[];
   view(slot: SlotId): DraftSlot;
   /** Slots that do not run, the one used longest ago first. */
@@ -61,7 +61,7 @@ interface DraftArena {
 
 export function createKvDraft(cache: KvCache): KvDraft {
   const { pageTokens, canTrim } = cache.geometry;
-  const moves: PageMove[] = [];
+  const moves: PageMove[] = Array.from(cache.distrusted, (slot) => ({ kind: "trim", slot, keepTokens: 0 }));
   const views: (DraftSlot | undefined)[] = [];
   const released: DraftSlot[] = [];
   const arenas: DraftArena[] = cache.arenas.map(({ pool, running }) => ({

@@ -18,6 +18,7 @@ export function commitStep(state: SchedulerState, plan: StepPlan, outcome: StepO
   for (const id of plan.ended) withSequence(state, id, (sequence) => end(state, events, sequence, "cancelled", nowMs));
   for (const id of plan.preempted) withSequence(state, id, (sequence) => returnToQueue(state, sequence));
   for (const move of plan.moves) state.kv.apply(move);
+  for (const slot of outcome.brokenSlots ?? []) state.kv.distrust(slot);
   bookAdmissions(state, plan, events, plannedMs);
   plan.rows.forEach((row, index) => {
     const result = outcome.results[index];
@@ -58,8 +59,11 @@ function bookAdmissions(state: SchedulerState, plan: StepPlan, events: Events, p
 }
 
 function bookRow(state: SchedulerState, events: Events, sequence: Sequence, row: Row, result: RowResult, nowMs: number): void {
-  if (result.kind === "failed") return end(state, events, sequence, "error", nowMs, result.error);
-  if (result.kind === "noRoom") return bookNoRoom(state, events, sequence, nowMs);
+  if (result.kind === "failed" || result.kind === "noRoom") {
+    state.kv.distrust(row.slot);
+    if (result.kind === "noRoom") return bookNoRoom(state, events, sequence, nowMs);
+    return end(state, events, sequence, "error", nowMs, result.error);
+  }
   if (!state.kv.append(row.slot, row.tokens)) throw new RangeError(`The books have no page for a row of ${row.tokens.length} tokens that was computed.`);
   sequence.noRoomCount = 0;
   if (sequence.isCancelled) return end(state, events, sequence, "cancelled", nowMs);

@@ -1,6 +1,8 @@
 /** How fast the queue empties, for an honest Retry-After. */
 
 export interface DrainRate {
+  /** Work has come after a time without any, which says nothing about how fast work is done. */
+  began(nowMs: number): void;
   finished(nowMs: number): void;
   /** Whole seconds, 1 to 60, until `waiting` requests will have been served. */
   secondsFor(waiting: number): number;
@@ -13,6 +15,9 @@ export function createDrainRate(): DrainRate {
   let lastMs: number | undefined;
   let gapMs: number | undefined;
   return {
+    began(nowMs) {
+      lastMs = nowMs;
+    },
     finished(nowMs) {
       if (lastMs !== undefined) {
         const gap = Math.max(0, nowMs - lastMs);

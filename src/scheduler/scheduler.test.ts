@@ -175,11 +175,12 @@ describe("refusals", () => {
   test("past the queue's limit a request is refused with the time that the queue needs", () => {
     const scheduler = createScheduler({ ...defaults, maxSequences: 1, maxQueuedRequests: 2 });
     scheduler.submit(request("first", 3, { maxTokens: 1 }), 0);
-    step(scheduler, 0);
-    scheduler.submit(request("second", 3, { maxTokens: 1 }), 0);
     step(scheduler, 4000);
-    for (const id of ["a", "b", "c"]) expect(scheduler.submit(request(id, 3), 4000)).toBeUndefined();
-    const refusal = scheduler.submit(request("d", 3), 4000);
+    const afterAnIdleHourMs = 3_604_000;
+    scheduler.submit(request("second", 3, { maxTokens: 1 }), afterAnIdleHourMs);
+    step(scheduler, afterAnIdleHourMs + 4000);
+    for (const id of ["a", "b", "c"]) expect(scheduler.submit(request(id, 3), afterAnIdleHourMs + 4000)).toBeUndefined();
+    const refusal = scheduler.submit(request("d", 3), afterAnIdleHourMs + 4000);
     expect(refusal).toEqual({ kind: "queueFull", unit: "requests", waiting: 2, limit: 2, retryAfterSeconds: 12 });
     expect(scheduler.submit(request("e", 3, { isResubmission: true }), 4000)).toBeUndefined();
   });
@@ -240,6 +241,18 @@ describe("faults of the engine", () => {
       { sequence: "a/0", finish: "error" },
       { sequence: "b/0", finish: undefined },
     ]);
+  });
+
+  test("a slot in which a row failed is emptied before anything else, and nothing of it is used again", () => {
+    const scheduler = createScheduler(defaults);
+    scheduler.submit(request("a", 8, { maxTokens: 1 }), 0);
+    step(scheduler, 0, () => ({ kind: "failed", error }));
+    expect(scheduler.stats()).toMatchObject({ pagesUsed: 0, pagesCached: 0 });
+    scheduler.submit(request("b", 8), 0);
+    const { plan } = step(scheduler);
+    expect(plan.moves[0]).toEqual({ kind: "trim", slot: 0, keepTokens: 0 });
+    expect(shape(plan)).toEqual(["b/0@0+8"]);
+    expect(step(scheduler).plan.moves).toEqual([]);
   });
 
   test("no room against the books is tried again, and given up after the third time", () => {

@@ -47,6 +47,7 @@ function submit(state: SchedulerState, request: ScheduledRequest, nowMs: number)
   const refusal = request.isResubmission === true ? undefined : overLimit(state, request);
   if (refusal !== undefined) return refusal;
 
+  if (state.sequences.size === 0) state.drainRate.began(nowMs);
   const { sequences } = createRequestState(request, nowMs, state.nextOrder);
   state.nextOrder += sequences.length;
   for (const sequence of sequences) {

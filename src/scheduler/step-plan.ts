@@ -59,14 +59,16 @@ export type RowResult =
       readonly isEndOfGeneration: boolean;
       readonly logprob?: TokenLogprob;
     }
-  /** The cache had no room; nothing of the row was computed. */
+  /** The cache had no room; nothing of the row was computed. What its slot holds is unknown, too. */
   | { readonly kind: "noRoom" }
-  /** The row's own fault; its slot may hold a part of it. */
+  /** The row's own fault. What its slot holds is unknown from then on. */
   | { readonly kind: "failed"; readonly error: WireError };
 
 export interface StepOutcome {
   /** One result for each row of the plan, in the order of the rows. */
   readonly results: readonly RowResult[];
+  /** Slots that a failed move left with something else than the plan says. */
+  readonly brokenSlots?: readonly SlotId[];
 }
 
 /** What a client asks for, as the scheduler sees it. */

@@ -1,4 +1,4 @@
-import { test } from "@fast-check/vitest";
+import { fc, test } from "@fast-check/vitest";
 import { afterAll, describe, expect } from "vitest";
 import { simulatedSoloRun } from "../../src/engine/simulated/simulated-executor.js";
 import { arbitrarySchedule, type Schedule } from "./arbitrary-schedule.js";
@@ -12,11 +12,11 @@ function soloRun(schedule: Schedule, sequence: string): number[] {
   return simulatedSoloRun(Array.from(request.promptTokens), request.maxTokens, schedule.options.contextTokens, simulatedModel);
 }
 
-function expectLawful(schedule: Schedule, world: World): void {
+function expectLawful(schedule: Schedule, world: World, mayFail = false): void {
   for (const [sequence, { tokens, finish, started }] of world.received) {
     const alone = soloRun(schedule, sequence);
-    expect(["stop", "length", "cancelled"]).toContain(finish);
-    if (finish === "cancelled") {
+    expect(["stop", "length", "cancelled", ...(mayFail ? ["error"] : [])]).toContain(finish);
+    if (finish === "cancelled" || finish === "error") {
       expect(tokens).toEqual(alone.slice(0, tokens.length));
       expect(started).toBeLessThanOrEqual(1);
     } else {
@@ -47,7 +47,22 @@ describe.each(["unified", "streams"] as const)("%s layout", (layout) => {
       },
     );
 
+    const faults = fc.record({ rows: fc.integer({ min: 2, max: 30 }), moves: fc.integer({ min: 2, max: 10 }), seed: fc.nat() });
+    let failures = 0;
+
+    test.prop([arbitrarySchedule({ layout, canTrim }), faults], { numRuns })(
+      "what fails ends alone, and nothing of it reaches another",
+      async (schedule, { rows, moves, seed }) => {
+        let count = seed;
+        const oneIn = (interval: number) => () => ++count % interval === 0;
+        const world = await simulate(schedule.options, schedule.arrivals, schedule.stepLimit, { failsRow: oneIn(rows), failsMove: oneIn(moves) });
+        expectLawful(schedule, world, true);
+        failures += Array.from(world.received.values()).filter(({ finish }) => finish === "error").length;
+      },
+    );
+
     afterAll(() => {
+      expect(failures).toBeGreaterThan(0);
       // The law says little if the schedules never came to the hard places.
       expect(seen.trims).toBeGreaterThan(0);
       expect(seen.takeOvers).toBeGreaterThan(0);

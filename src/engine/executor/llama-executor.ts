@@ -53,9 +53,7 @@ export function createLlamaExecutor(options: LlamaExecutorOptions): LlamaExecuto
       return;
     }
     const index = group[0] as number;
-    const row = rows[index] as Row;
     results[index] = status === 1 ? { kind: "noRoom" } : { kind: "failed", error: toWireError(rowRejected({ reason: lines[0] ?? "unknown." })) };
-    moves.cutBack(row.slot, row.start);
   }
 
   function sampleGroup(rows: readonly Row[], group: Group, lastIndices: readonly number[], results: RowResult[]): void {
@@ -98,7 +96,7 @@ export function createLlamaExecutor(options: LlamaExecutorOptions): LlamaExecuto
           return error === undefined;
         });
       for (const group of groupRows(rows, sound, { splitCalls, batchTokens: context.batchTokens })) await computeGroup(rows, group, results);
-      return { results };
+      return { results, brokenSlots: [...brokenSlots.keys()] };
     },
     close() {
       for (const sampler of samplers.values()) sampler.free();

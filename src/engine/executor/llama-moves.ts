@@ -8,8 +8,6 @@ import { createSlab } from "../llama/slab.js";
 export interface CacheMoves {
   /** Applies the moves in order. The result names the slots that a failed move left empty. */
   apply(moves: readonly PageMove[]): Promise<ReadonlyMap<SlotId, WireError>>;
-  /** Forgets what a failed computation may have left in the slot after its first `tokens` tokens; the whole slot where the model cannot trim. */
-  cutBack(slot: SlotId, tokens: number): void;
   free(): void;
 }
 
@@ -62,9 +60,6 @@ export function createCacheMoves(context: LlamaContext): CacheMoves {
         if (target >= 0 && target < maxSequences) trim(target, 0);
       }
       return broken;
-    },
-    cutBack(slot, tokens) {
-      if (trim(slot, tokens) !== undefined) trim(slot, 0);
     },
     free: slab.free,
   };

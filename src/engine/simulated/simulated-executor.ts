@@ -36,6 +36,11 @@ export function simulatedSoloRun(promptTokens: readonly number[], maxTokens: num
   return output;
 }
 
+const simulatedFault: RowResult = {
+  kind: "failed",
+  error: { code: "simulated_fault", status: 500, type: "server_error", retryable: false, message: "The simulation makes this row fail." },
+};
+
 interface Cell {
   readonly token: number;
   owners: number;
@@ -58,9 +63,13 @@ export interface SimulatedOptions {
   readonly model: SimulatedModel;
   /** Called before a step's rows are computed; may wait, to play a slow engine, or throw, to play a broken one. */
   readonly beforeRows?: (plan: StepPlan) => Promise<void> | void;
+  /** A row for which this holds is computed, or a part of it, and then fails. */
+  readonly failsRow?: (row: Row) => boolean;
+  /** A move for which this holds leaves its target empty. */
+  readonly failsMove?: (move: PageMove) => boolean;
 }
 
-export function createSimulatedExecutor({ kv, model, beforeRows }: SimulatedOptions): SimulatedExecutor {
+export function createSimulatedExecutor({ kv, model, beforeRows, failsRow, failsMove }: SimulatedOptions): SimulatedExecutor {
   const arenas = kv.arenas.map((arena, index) => ({ capacity: arena.pages * kv.pageTokens, used: 0, index }));
   const slots = new Map<SlotId, SimulatedSlot>();
   kv.arenas.forEach((arena, index) => {
@@ -110,6 +119,12 @@ export function createSimulatedExecutor({ kv, model, beforeRows }: SimulatedOpti
     return { kind: "sampled", token, isEndOfGeneration: token === simulatedEndToken };
   }
 
+  function computeOrFail(row: Row): RowResult {
+    if (failsRow?.(row) !== true) return computeRow(row);
+    computeRow({ ...row, tokens: row.tokens.subarray(0, 1 + (row.start % row.tokens.length)) });
+    return simulatedFault;
+  }
+
   return {
     get usedCells() {
       return arenas.reduce((sum, arena) => sum + arena.used, 0);
@@ -118,9 +133,16 @@ export function createSimulatedExecutor({ kv, model, beforeRows }: SimulatedOpti
     begin(_start: SequenceStart) {},
     end() {},
     async execute(plan): Promise<StepOutcome> {
-      for (const move of plan.moves) applyMove(move);
+      const broken = new Set<SlotId>();
+      for (const move of plan.moves) {
+        const [source, target] = move.kind === "trim" ? [move.slot, move.slot] : [move.from, move.to];
+        if (broken.has(source) || failsMove?.(move) === true) {
+          broken.add(target);
+          truncate(slotOf(target), 0);
+        } else applyMove(move);
+      }
       await beforeRows?.(plan);
-      return { results: plan.rows.map(computeRow) };
+      return { results: plan.rows.map((row) => (broken.has(row.slot) ? simulatedFault : computeOrFail(row))), brokenSlots: [...broken] };
     },
   };
 }
