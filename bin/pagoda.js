@@ -1,12 +1,18 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
 
-const entry = new URL("../dist/cli/main.js", import.meta.url);
+const args = process.argv.slice(2);
+const built = new URL("../dist/cli/", import.meta.url);
 // Only a clone of the repository has sources to build; an installed package comes built.
 const builder = new URL("../scripts/build.mjs", import.meta.url);
-if (!existsSync(entry) && existsSync(builder)) {
+if (!existsSync(new URL("main.js", built)) && existsSync(builder)) {
   const { buildIfOutdated } = await import(builder.href);
   if (!buildIfOutdated()) process.exit(1);
 }
-const { main } = await import(entry.href);
-await main(process.argv.slice(2));
+if (args[0] === "serve") {
+  // Other commands keep the usual end: a check that was interrupted must not look like one that succeeded.
+  const { endOnSignal } = await import(new URL("stop-signal.js", built).href);
+  endOnSignal();
+}
+const { main } = await import(new URL("main.js", built).href);
+await main(args);

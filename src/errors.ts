@@ -102,12 +102,13 @@ export const invalidRequest = codedError<{ message: string }>({
   message: (d) => d.message,
 });
 
-export const contextTooLong = codedError<{ promptTokens: number; contextTokens: number }>({
+export const contextTooLong = codedError<{ promptTokens: number; contextTokens: number; isLowerBound?: boolean }>({
   code: "context_length_exceeded",
   status: 400,
   type: "exceed_context_size_error",
   retryable: false,
-  message: (d) => `The prompt has ${d.promptTokens} tokens and exceeds the available context size of ${d.contextTokens} tokens (maximum context length).`,
+  message: (d) =>
+    `The prompt has ${d.isLowerBound === true ? "at least " : ""}${d.promptTokens} tokens and exceeds the available context size of ${d.contextTokens} tokens (maximum context length).`,
 });
 
 export const modelNotFound = codedError<{ model: string; known: readonly string[] }>({
@@ -318,6 +319,22 @@ export const unsupportedMediaType = codedError<{ received: string | undefined }>
   message: (d) => `The body must be sent with 'Content-Type: application/json'; it came ${d.received === undefined ? "without one" : `as '${d.received}'`}.`,
 });
 
+export const unsupportedEncoding = codedError<{ received: string }>({
+  code: "unsupported_content_encoding",
+  status: 415,
+  type: "invalid_request_error",
+  retryable: false,
+  message: (d) => `The body must be sent without compression; it came with 'Content-Encoding: ${d.received}'.`,
+});
+
+export const expectationFailed = codedError<{ received: string }>({
+  code: "expectation_failed",
+  status: 417,
+  type: "invalid_request_error",
+  retryable: false,
+  message: (d) => `The server meets the expectation '100-continue' only, not '${d.received}'.`,
+});
+
 export const bodyTooLarge = codedError<{ limitBytes: number }>({
   code: "request_too_large",
   status: 413,
@@ -449,7 +466,7 @@ export const noTokenLeft = codedError<Record<never, never>>({
   code: "no_token_left",
   status: 400,
   type: "invalid_request_error",
-  message: () => "Every token is banned by this request's logit_bias: no token can be chosen.",
+  message: () => "There is no token left to choose: what the request bans (logit_bias, ignore_eos) and what its sampling parameters leave out is all there is.",
 });
 
 export const tokenizeFailed = codedError<{ reason: string }>({

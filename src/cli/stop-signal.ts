@@ -10,6 +10,18 @@ export interface StopSignal {
   release(): void;
 }
 
+/**
+ * Until `listenForStop` takes over, a signal ends the process at once and with code 0: nothing has been started that would need an end of its own.
+ * Called before the program's own modules are loaded, which takes most of a start; so this module imports none of them.
+ */
+export function endOnSignal(): void {
+  for (const signal of signals) process.on(signal, endStart);
+}
+
+function endStart(): void {
+  process.exit(0);
+}
+
 /** Listens from now on. A second signal ends the process at once, with the exit code that shells give to a process killed by it. */
 export function listenForStop(): StopSignal {
   let resolve: (signal: NodeJS.Signals) => void = () => undefined;
@@ -22,7 +34,7 @@ export function listenForStop(): StopSignal {
     if (count > 1) process.exit(128 + constants.signals[signal]);
     resolve(signal);
   };
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of signals) process.on(signal, onSignal).off(signal, endStart);
   return {
     received,
     release() {

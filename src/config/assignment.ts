@@ -48,8 +48,14 @@ export function checkAssignment({ path, value, origin }: Assignment): Problem | 
 
 /** A value as the user knows it, cut when it is long. */
 export function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
+  const text = typeof value === "number" ? numberText(value) : (JSON.stringify(value) ?? "nothing");
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** YAML's own spelling of what JSON has none for. */
+function numberText(value: number): string {
+  if (Number.isNaN(value)) return ".nan";
+  return Number.isFinite(value) ? JSON.stringify(value) : value > 0 ? ".inf" : "-.inf";
 }
 
 /** An element has its place in the list even when its value is refused, so that the others keep their index. */

@@ -7,7 +7,11 @@ import { valueOfText } from "./text-value.js";
 
 const prefix = "PAGODA_";
 
-/** Kubernetes sets these for every service of a namespace; one that is called `pagoda` must not stop Pagoda from starting. */
+/**
+ * Kubernetes sets these for every service of a namespace, and one that is called `pagoda`, or `pagoda-server`, must not stop Pagoda from starting:
+ * `PAGODA_SERVICE_HOST`, `PAGODA_SERVICE_PORT`, `PAGODA_SERVICE_PORT_HTTP`, `PAGODA_PORT_8000_TCP` with `_PROTO`, `_PORT` and `_ADDR` after it,
+ * and `PAGODA_PORT`, which only its value tells from a slip for `PAGODA_SERVER_PORT`.
+ */
 const serviceLink = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
 const serviceAddress = /^(tcp|udp|sctp):\/\//;
 
@@ -20,18 +24,34 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
     if (!name.startsWith(prefix) || text === undefined || text === "" || isServiceLink(name, text)) continue;
     const known = patterns.find(({ pattern }) => pattern.test(name));
     if (known === undefined) {
-      const near = nearestName(
-        name,
-        patterns.map(({ key }) => variableName(key.path)),
-      );
-      const hint = near === undefined ? "See 'pagoda config reference'." : `Did you mean ${near}?`;
-      problems.push({ key: name, message: `${name}: no configuration key has this environment variable (value ${JSON.stringify(text)}). ${hint}` });
+      problems.push({ key: name, message: describeUnknown(name, text) });
       continue;
     }
     const path = pathOf(known.key, known.pattern.exec(name)?.slice(1) ?? []);
     assignments.push({ path, value: valueOfText(text, path), origin: `environment variable ${name}` });
   }
   return { assignments, problems };
+}
+
+function describeUnknown(name: string, text: string): string {
+  const value = `value ${JSON.stringify(text)}`;
+  if (name === prefix) return `${name}: the name of a configuration key is missing after ${prefix} (${value}). See 'pagoda config reference'.`;
+  const near = nearestVariable(name);
+  const hint = near === undefined ? "See 'pagoda config reference'." : `Did you mean ${near}?`;
+  return `${name}: no configuration key has this environment variable (${value}). ${hint}`;
+}
+
+/** The variable of a key that is called so without its section, or one with a slip in its name. */
+function nearestVariable(name: string): string | undefined {
+  const paths = allKeys().map(({ path }) => path);
+  const withoutSection = paths.find((path) => !path.includes("*") && variableName(path.slice(-1)) === name);
+  if (withoutSection !== undefined) return variableName(withoutSection);
+  const bare = (variable: string): string => variable.slice(prefix.length);
+  const near = nearestName(
+    bare(name),
+    paths.map((path) => bare(variableName(path))),
+  );
+  return near === undefined ? undefined : prefix + near;
 }
 
 /** The variable's preferred name: `PAGODA_SCHEDULER_MAX_BATCH_TOKENS`. */

@@ -4,7 +4,12 @@
 export function nearestName(given: string, known: readonly string[]): string | undefined {
   const ranked = known.map((name) => ({ name, edits: editDistance(given.toLowerCase(), name.toLowerCase()) })).sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
-  return best !== undefined && best.edits <= Math.max(2, given.length / 3) ? best.name : undefined;
+  return best !== undefined && best.edits <= likelySlips(given) ? best.name : undefined;
+}
+
+/** With more than one slip in four letters the two words only happen to share some. */
+function likelySlips(given: string): number {
+  return Math.max(1, Math.floor(given.length / 4));
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */

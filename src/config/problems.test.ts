@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { PagodaError } from "../errors.js";
 import { loadConfig } from "./index.js";
+import { allKeys } from "./key-tree.js";
 import type { ConfigSources } from "./load.js";
 
 /** The problems, one a line; throws when there are none. */
@@ -28,9 +29,13 @@ describe("a problem names the key, the value, its place, and what is allowed or 
     ["a wrong type", { fileText: "server:\n  port: eighty\n" }, ['server.port: "eighty"', ":2", "a whole number from 0 to 65535"]],
     ["a quoted number", { fileText: 'server: { port: "80" }' }, ['server.port: "80"', "a whole number"]],
     ["a value out of range", { sets: ["kv.pageTokens=0"] }, ["kv.pageTokens: 0", "--set kv.pageTokens=0", "from 1 to 1024"]],
-    ["a fraction", { sets: ["engine.threads=1.5"] }, ["engine.threads: 1.5", "auto | a whole number, at least 1"]],
+    ["a fraction", { sets: ["engine.threads=1.5"] }, ["engine.threads: 1.5", "auto | a whole number from 1 to 512"]],
     ["a word out of a choice", { environment: { PAGODA_KV_TYPE: "q5" } }, ['kv.type: "q5"', "PAGODA_KV_TYPE", "f16 | q8_0 | q4_0"]],
     ["a duration without a unit", { fileText: "server: { shutdownGrace: 30 }" }, ["server.shutdownGrace: 30", "a duration with its unit"]],
+    ["a duration that no timer can wait", { sets: ["server.requestTimeout=1000h"] }, ['server.requestTimeout: "1000h"', "from 1ms to 596h"]],
+    ["more threads than llama.cpp can have", { sets: ["engine.threads=100000"] }, ["engine.threads: 100000", "from 1 to 512"]],
+    ["what is no number", { fileText: "sampling: { topP: .nan }" }, ["sampling.topP: .nan is not allowed"]],
+    ["what has no end", { sets: ["sampling.topP=-.inf"] }, ["sampling.topP: -.inf is not allowed"]],
     ["a size with an unknown unit", { sets: ["server.bodyLimit=8MB/s"] }, ["8MB/s", "KiB, MiB, GiB"]],
     ["a size below the least", { sets: ["server.bodyLimit=0"] }, ["server.bodyLimit: 0", "at least 1KiB"]],
     ["a section that is a value", { fileText: "server: 8000" }, ["server: 8000", "a section with the keys host, port"]],
@@ -40,6 +45,10 @@ describe("a problem names the key, the value, its place, and what is allowed or 
     ["a flag", { flags: { port: "http" } }, ['server.port: "http"', "--port"]],
     ["a --set without a value", { sets: ["server.port"] }, ["--set server.port", "a key and a value are needed"]],
     ["an unknown variable", { environment: { PAGODA_SERVER_PROT: "1" } }, ["PAGODA_SERVER_PROT", '"1"', "Did you mean PAGODA_SERVER_PORT?"]],
+    ["a variable without its section", { environment: { PAGODA_PORT: "9000" } }, ["PAGODA_PORT", '"9000"', "Did you mean PAGODA_SERVER_PORT?"]],
+    ["a variable that names nothing", { environment: { PAGODA_: "1" } }, ["PAGODA_: the name of a configuration key is missing", '"1"']],
+    ["a slip in section and key", { sets: ["sever.prot=1"] }, ["Did you mean server.port?"]],
+    ["a slip in the dot", { sets: ["serverport=1"] }, ["Did you mean server.port?"]],
     ["an index that leaves a gap", { sets: ["models.2.name=a"] }, ["models.2.name", "has 1 entries", "models.1"]],
     ["a model without a source", { fileText: "models: [{ name: a }]" }, ["models.0.source", "missing", "builtin:NAME"]],
     ["a source that comes later", { flags: { model: "hf:org/repo/file.gguf" } }, ["models.0.source", "hf:org/repo/file.gguf", "builtin:NAME"]],
@@ -52,6 +61,26 @@ describe("a problem names the key, the value, its place, and what is allowed or 
     const [problem = ""] = problemsOf(sources);
     for (const part of parts) expect(problem).toContain(part);
   });
+});
+
+test.each([
+  { sets: ["server.toString=1"] },
+  { sets: ["a.b.c.d.e=1"] },
+  { sets: ["kv.frobnication=1"] },
+  { sets: ["port.kv.x=1"] },
+  { environment: { PAGODA_SERVER_TOSTRING: "1" } },
+  { environment: { PAGODA_HOME: "/opt" } },
+])("what is near no key gets no hint: %j", (sources) => {
+  expect(problemsOf(sources)).toEqual([expect.not.stringContaining("Did you mean")]);
+});
+
+test("every duration has the longest that a timer can wait as its bound", () => {
+  const durations = allKeys().filter(({ allowed }) => allowed.startsWith("a duration"));
+  expect(durations.length).toBeGreaterThan(3);
+  for (const { schema } of durations) {
+    expect(schema.parse("596h")).toBeLessThan(2 ** 31);
+    expect(schema.safeParse("597h").success).toBe(false);
+  }
 });
 
 describe("values that cannot hold together", () => {
@@ -136,8 +165,13 @@ test("what Kubernetes sets for a service called pagoda, and an empty variable, a
     PAGODA_SERVICE_PORT_HTTP: "8000",
     PAGODA_PORT: "tcp://10.0.0.1:8000",
     PAGODA_PORT_8000_TCP: "tcp://10.0.0.1:8000",
+    PAGODA_PORT_8000_TCP_PROTO: "tcp",
+    PAGODA_PORT_8000_TCP_PORT: "8000",
     PAGODA_PORT_8000_TCP_ADDR: "10.0.0.1",
+    PAGODA_PORT_53_UDP: "udp://[fd00::1]:53",
+    PAGODA_SERVER_SERVICE_HOST: "10.0.0.2",
     PAGODA_SERVER_PORT: "tcp://10.0.0.1:8000",
+    PAGODA_SERVER_PORT_8000_TCP_PORT: "8000",
     PAGODA_KV_TYPE: "",
   };
   expect(loadConfig({ environment })).toEqual(loadConfig());

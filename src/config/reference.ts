@@ -36,6 +36,7 @@ models:
 - **on | off** can be written as \`true\` and \`false\` too.
 - **Lists** have numbers for keys, from 0: \`--set models.0.name=chat\`. A list in one place replaces the list of the places before it.
 - **Values** of environment variables and \`--set\` are read as YAML, so that \`[a, b]\` is a list. An empty environment variable counts as not set.
+- **Environment variables** that begin with \`PAGODA_\` and belong to no key are refused, also \`PAGODA_\` alone. Passed over is only what Kubernetes sets for a service whose name begins with \`pagoda\`: \`PAGODA_SERVICE_HOST\`, \`PAGODA_PORT_8000_TCP\`, \`PAGODA_PORT=tcp://...\` and their like.
 - **Paths** are relative to the folder that Pagoda is started in.
 - An unknown key, a value that is not allowed or an impossible combination ends Pagoda with exit code 2 and a message for each such key.
 

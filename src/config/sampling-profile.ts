@@ -7,7 +7,7 @@ export interface SamplingConfig {
   readonly temperature: number;
   /** 1 is off. */
   readonly topP: number;
-  /** 0 is off. */
+  /** 0 and -1 are off. */
   readonly topK: number;
   /** 0 is off. */
   readonly minP: number;

@@ -18,6 +18,9 @@ const serverKeys = {
   pingInterval: key(duration(1), "15s", "A stream that is silent for this long gets a comment line, which keeps proxies from closing it."),
 };
 
+/** llama.cpp's GGML_MAX_N_THREADS. How many make sense on a machine is the planner's question. */
+const mostThreads = 512;
+
 const engineKeys = {
   backend: key(choice("auto", "cpu", "cuda", "metal", "vulkan"), "auto", "What computes; auto takes the fastest that this machine has."),
   libraries: key(
@@ -25,7 +28,11 @@ const engineKeys = {
     "bundled",
     "Where llama.cpp's shared libraries come from: those that are installed with Pagoda, or your own build of the same release.",
   ),
-  threads: key(autoOrInteger(1), "auto", "CPU threads of one engine; auto is one for each core, and fewer for a small model."),
+  threads: key(
+    autoOrInteger(1, mostThreads),
+    "auto",
+    "CPU threads of one engine, at most four for each core; auto is one for each core, and fewer for a small model.",
+  ),
   gpuLayers: key(autoOrInteger(0), "auto", "Layers of the model that the GPU holds."),
   flashAttention: key(autoOrToggle(), "auto", "Whether attention is computed by the fused kernel; a quantised kv.type needs it."),
   replicas: key(integer(1, 64), 1, "Engine processes for each model; each has its own copy of the KV cache."),
@@ -46,19 +53,23 @@ const kvKeys = {
   type: key(choice("f16", "q8_0", "q4_0"), "f16", "Number format of the KV cache; the quantised ones take about a half and a quarter of the memory."),
 };
 
+/** Counts that llama.cpp keeps in 32 bits. */
+const mostCounted = 2 ** 31 - 1;
+
+/** Each key has the range of the request's field that it stands in for. */
 const samplingKeys = {
   profile: key(
     choice("openai", "llama"),
     "openai",
     "The defaults of the keys below: OpenAI's API (the plain distribution) or llama-server's. They hold for what a request leaves open.",
   ),
-  temperature: profiled("temperature", decimal(0, 100), "0 always takes the likeliest token."),
+  temperature: profiled("temperature", decimal(0, 2), "0 always takes the likeliest token."),
   topP: profiled("topP", decimal(0, 1), "Keep the likeliest tokens up to this much probability; 1 is off."),
-  topK: profiled("topK", integer(0), "Keep this many of the likeliest tokens; 0 is off."),
+  topK: profiled("topK", integer(-1, mostCounted), "Keep this many of the likeliest tokens; 0 and -1 are off."),
   minP: profiled("minP", decimal(0, 1), "Drop tokens less likely than this share of the likeliest one; 0 is off."),
   typicalP: profiled("typicalP", decimal(0, 1), "Locally typical sampling; 1 is off."),
-  repeatPenalty: profiled("repeatPenalty", decimal(0, 100), "Divides the logits of recent tokens; 1 is off."),
-  repeatLastN: profiled("repeatLastN", integer(-1), "How many of the last tokens the penalties look at; 0 is none, -1 all."),
+  repeatPenalty: profiled("repeatPenalty", decimal(0.01, 100), "Divides the logits of recent tokens; 1 is off."),
+  repeatLastN: profiled("repeatLastN", integer(-1, mostCounted), "How many of the last tokens the penalties look at; 0 is none, -1 all."),
   frequencyPenalty: profiled("frequencyPenalty", decimal(-2, 2), "Taken from a token's logit for each time it occurred; 0 is off."),
   presencePenalty: profiled("presencePenalty", decimal(-2, 2), "Taken from a token's logit when it occurred at all; 0 is off."),
   maxTokens: key(wordOrInteger("unlimited", 1), "unlimited", "Output tokens of one answer at most; unlimited means as far as the context reaches."),

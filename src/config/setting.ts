@@ -74,12 +74,14 @@ export function decimal(minimum: number, maximum: number) {
   return noted(z.number().min(minimum).max(maximum), describeRange("a number", minimum, maximum));
 }
 
+/** Timers count milliseconds in 31 bits, and Node.js takes whatever does not fit for 1 ms: these are the whole hours that fit. */
+const longestDurationMs = 596 * 3_600_000;
+
 /** Becomes milliseconds. A number without a unit is refused: nobody could tell seconds from milliseconds. */
 export function duration(minimumMs = 0) {
-  const least = minimumMs > 0 ? `, at least ${formatDuration(minimumMs)}` : "";
   return noted(
-    z.string().transform((text, context) => parsedOr(context, parseDuration(text), minimumMs)),
-    `a duration with its unit (ms, s, m, h), such as 250ms or 30s${least}`,
+    z.string().transform((text, context) => parsedOr(context, parseDuration(text), minimumMs, longestDurationMs)),
+    `a duration with its unit (ms, s, m, h), such as 250ms or 30s, from ${formatDuration(minimumMs)} to ${formatDuration(longestDurationMs)}`,
     (value) => formatDuration(Number(value)),
   );
 }
@@ -118,9 +120,9 @@ function formatToggle(value: unknown): unknown {
   return typeof value === "boolean" ? (value ? "on" : "off") : value;
 }
 
-function parsedOr(context: z.RefinementCtx, parsed: number | undefined, minimum: number): number {
-  if (parsed !== undefined && parsed >= minimum) return parsed;
-  context.addIssue({ code: "custom", message: "not a quantity with a known unit" });
+function parsedOr(context: z.RefinementCtx, parsed: number | undefined, minimum: number, maximum = Number.MAX_SAFE_INTEGER): number {
+  if (parsed !== undefined && parsed >= minimum && parsed <= maximum) return parsed;
+  context.addIssue({ code: "custom", message: "not a quantity with a known unit, or out of range" });
   return z.NEVER;
 }
 

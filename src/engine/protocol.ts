@@ -50,6 +50,7 @@ export interface GenerateRequest {
 
 export interface GenerateChoice {
   readonly index: number;
+  /** A whole number of 32 bits, without a sign. */
   readonly seed: number;
   /** Not empty when the choice continues after its engine was lost. */
   readonly outputTokens: readonly number[];

@@ -1,7 +1,7 @@
 /** The bare HTTP server: how requests are read, named, counted and logged, and how everything that goes wrong is answered. */
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
-import { clientDisconnected, methodNotAllowed, routeNotFound } from "../errors.js";
-import { answerUnparsable, replyWithError } from "./error-replies.js";
+import { clientDisconnected, invalidRequest, methodNotAllowed, routeNotFound, unsupportedEncoding } from "../errors.js";
+import { answerExpectation, answerUnparsable, replyWithError } from "./error-replies.js";
 import { noteArrival } from "./exchange.js";
 import type { GatewayContext } from "./gateway-context.js";
 import { createIdleCounter } from "./idle-counter.js";
@@ -23,7 +23,11 @@ export function createHttpServer({ config, metrics, log }: Pick<GatewayContext, 
     logger: false,
     bodyLimit,
     requestTimeout, // for a request to arrive; the answer has a deadline of its own
-    http: { headersTimeout: Math.min(60_000, requestTimeout), connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)) },
+    http: {
+      headersTimeout: Math.min(60_000, requestTimeout),
+      connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)),
+      requireHostHeader: false, // Node would answer without a body; it is checked below
+    },
     return503OnClosing: false, // the gateway refuses new work itself, in OpenAI's shape
     forceCloseConnections: "idle",
     routerOptions: { maxParamLength: 1024 },
@@ -36,6 +40,7 @@ export function createHttpServer({ config, metrics, log }: Pick<GatewayContext, 
     },
   });
 
+  app.server.on("checkExpectation", answerExpectation);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => {
     try {
@@ -60,6 +65,12 @@ export function createHttpServer({ config, metrics, log }: Pick<GatewayContext, 
         "request",
       );
     });
+  });
+
+  app.addHook("onRequest", async ({ headers, raw }) => {
+    if (headers.host === undefined && raw.httpVersion === "1.1") throw invalidRequest({ message: "The request has no 'Host' header." });
+    const encoding = headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "" && encoding.toLowerCase() !== "identity") throw unsupportedEncoding({ received: encoding });
   });
 
   app.setErrorHandler((error, request, reply) => {

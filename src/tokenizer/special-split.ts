@@ -23,9 +23,10 @@ export function createSpecialSplitter(special: readonly SpecialToken[]): (text: 
   const find = createSpellingFinder([...ranks.keys()]);
 
   return (text) => {
-    const candidates = find(text).map(({ spelling, start }) => ({ rank: ranks.get(spelling) ?? 0, start }));
+    const candidates: { readonly rank: number; readonly start: number }[] = [];
+    find(text, (start, spelling) => candidates.push({ rank: ranks.get(spelling) ?? 0, start }));
     candidates.sort((a, b) => a.rank - b.rank || a.start - b.start);
-    const isTaken = new Uint8Array(text.length);
+    const isTaken = new Uint8Array(candidates.length === 0 ? 0 : text.length);
     const cuts = candidates.map(({ rank, start }) => takeCut(text, isTaken, ordered[rank], start)).filter((cut) => cut !== undefined);
     return partsBetween(
       text,

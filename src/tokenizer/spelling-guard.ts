@@ -47,15 +47,43 @@ function createMarker(spellings: readonly string[]): (text: string, mark: string
   const find = createSpellingFinder(lowered);
   const heads = new Set(lowered.flatMap((spelling) => properLengths(spelling).map((length) => spelling.slice(0, length))));
   const tails = new Set(lowered.flatMap((spelling) => properLengths(spelling).map((length) => spelling.slice(-length))));
-  const longest = Math.max(0, ...lowered.map((spelling) => spelling.length));
+  const longest = Math.max(1, ...lowered.map((spelling) => spelling.length));
+  // A request has many short texts, such as the keys of tools: a look at single characters spares most of the comparing.
+  const firstUnits = new Set(lowered.map((spelling) => spelling.charCodeAt(0)));
+  const lastUnits = new Set(lowered.map((spelling) => spelling.charCodeAt(spelling.length - 1)));
+
+  /** Whether the text ends with the beginning of a spelling. */
+  function beginsHead(lower: string): boolean {
+    for (let start = Math.max(0, lower.length - longest + 1); start < lower.length; start += 1) {
+      if (firstUnits.has(lower.charCodeAt(start)) && heads.has(lower.slice(start))) return true;
+    }
+    return false;
+  }
+
+  /** Whether the text begins with the end of a spelling. */
+  function endsTail(lower: string): boolean {
+    for (let end = Math.min(longest - 1, lower.length); end > 0; end -= 1) {
+      if (lastUnits.has(lower.charCodeAt(end - 1)) && tails.has(lower.slice(0, end))) return true;
+    }
+    return false;
+  }
+
+  /** The text with a mark after the first character of each spelling in it. */
+  function withMarks(text: string, lower: string, mark: string): string {
+    const pieces: string[] = [];
+    let position = 0;
+    find(lower, (start) => {
+      if (start + 1 === position) return; // a second spelling that begins at the same place
+      pieces.push(text.slice(position, start + 1));
+      position = start + 1;
+    });
+    return pieces.length === 0 ? text : pieces.concat(text.slice(position)).join(mark);
+  }
 
   return (text, mark) => {
     const lower = lowerCase(text);
-    const lengths = Array.from({ length: Math.min(longest - 1, text.length) }, (_, index) => index + 1);
-    const isOpened = lengths.some((length) => heads.has(lower.slice(-length)));
-    const isClosed = lengths.some((length) => tails.has(lower.slice(0, length)));
-    const inner = insertAt(text, new Set(find(lower).map(({ start }) => start + 1)), mark);
-    return `${isClosed ? mark : ""}${inner}${isOpened ? mark : ""}`;
+    const inner = withMarks(text, lower, mark);
+    return `${endsTail(lower) ? mark : ""}${inner}${beginsHead(lower) ? mark : ""}`;
   };
 }
 
@@ -66,15 +94,6 @@ function lowerCase(text: string): string {
 
 function properLengths(spelling: string): number[] {
   return Array.from({ length: Math.max(0, spelling.length - 1) }, (_, index) => index + 1);
-}
-
-function insertAt(text: string, positions: ReadonlySet<number>, mark: string): string {
-  if (positions.size === 0) return text;
-  const bounds = [0, ...[...positions].sort((a, b) => a - b), text.length];
-  return bounds
-    .slice(1)
-    .map((end, index) => text.slice(bounds[index], end))
-    .join(mark);
 }
 
 /** A character for internal use that no text contains, neither itself nor as a JSON escape. */

@@ -12,16 +12,29 @@ export interface Command {
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null; readonly stdout: string; readonly stderr: string }>;
 }
 
-/** Starts `node ARGS`, without the caller's own configuration, in the root of the repository. */
+const endWithParent = new URL("./end-with-parent.mjs", import.meta.url).href;
+
+/** Starts `node ARGS`, without the caller's own configuration, in the root of the repository. It ends with this process, however this one ends. */
 export function runNode(args: readonly string[]): Command {
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PAGODA_")));
-  const child = spawn(process.execPath, args, { cwd: root, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  return start(process.execPath, ["--import", endWithParent, ...args]);
+}
+
+/** Starts the same in a shell that waits for its end, as npm does; `process` is the shell. */
+export function runNodeInShell(args: readonly string[], variables: Readonly<Record<string, string>>): Command {
+  return start("sh", ["-c", '"$0" "$@"; exit $?', process.execPath, "--import", endWithParent, ...args], variables);
+}
+
+function start(program: string, args: readonly string[], variables: Readonly<Record<string, string>> = {}): Command {
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PAGODA_|npm_)/.test(name)));
+  const child = spawn(program, args, { cwd: root, env: { ...own, ...variables }, stdio: ["ignore", "pipe", "pipe", "pipe"] });
+  const { stdout: output, stderr: errors } = child;
+  if (output === null || errors === null) throw new Error("The command's output is not piped.");
   let stdout = "";
   let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  output.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  errors.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
   const ended = new Promise<Awaited<Command["ended"]>>((resolve) => {
@@ -33,7 +46,7 @@ export function runNode(args: readonly string[]): Command {
         const match = pattern.exec(stdout);
         if (match !== null) resolve(match);
       };
-      child.stdout.on("data", look);
+      output.on("data", look);
       look();
       void ended.then(({ code }) => reject(new Error(`ended with code ${code} before it printed ${pattern}: ${stdout}${stderr}`)));
     });

@@ -56,6 +56,27 @@ describe.each(clients.map(([name, Client], index) => [name, Client, index] as co
   });
 });
 
+test("of a very long prompt the answer tells a number of tokens that it has at least, and nobody waits for it", async () => {
+  const [client] = clientsOf(server);
+  const tokensOf = async (content: string) => {
+    const thrown = (await refusal(client, { messages: [{ role: "user" as const, content }] })) as {
+      code: string;
+      message: string;
+      error: { n_prompt_tokens: number };
+    };
+    expect(thrown.code).toBe("context_length_exceeded");
+    return { tokens: thrown.error.n_prompt_tokens, isLeast: thrown.message.includes("at least") };
+  };
+  for (const text of ["brave fox ", "Fünf größere Äpfel, déjà vu. ", "日本語のテキスト", "x", "{}[]();\n", "👋🏽"]) {
+    const exact = await tokensOf(text.repeat(60_000 / text.length));
+    const least = await tokensOf(text.repeat(120_000 / text.length));
+    expect([exact.isLeast, least.isLeast]).toEqual([false, true]);
+    expect(least.tokens).toBeGreaterThan(1024);
+    expect(least.tokens).toBeLessThanOrEqual(2 * exact.tokens + 1);
+  }
+  await untilIdle(server);
+});
+
 test("a prompt that just fits is answered, up to the end of the context", async () => {
   const [client] = clientsOf(server);
   const messages = [{ role: "user" as const, content: "brave fox ".repeat(450) }];

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import type { LocalEngineClient } from "../../src/engine/client/index.js";
-import { killEngines, processGone, simulatedEntry, simulatedRequest, simulatedSettings, startSimulated, until, watch } from "./harness.js";
+import { killEngines, processGone, quietLog, simulatedEntry, simulatedRequest, simulatedSettings, startSimulated, until, watch } from "./harness.js";
 import { simulatedContextTokens, soloRun } from "./simulated-model.js";
 
 let client: LocalEngineClient | undefined;
@@ -36,7 +36,8 @@ describe("start", () => {
   });
 
   test("an engine that crashes again and again before it was ever ready is given up, with its last words", async () => {
-    client = startSimulated({ behaviour: "crashLoad=yes" });
+    const errors: string[] = [];
+    client = startSimulated({ behaviour: "crashLoad=yes" }, { log: { ...quietLog, error: (_, message) => errors.push(message) } });
     const error = await client.ready().then(
       () => undefined,
       (reason: Error) => reason,
@@ -45,7 +46,17 @@ describe("start", () => {
     expect(error?.message).toContain("signal SIGABRT");
     expect(error?.message).toContain("about to crash while loading");
     expect(client.restarts).toBe(2);
+    expect(errors).toEqual([]); // whoever waits for the model tells why it is given up, once
   }, 60_000);
+
+  test("the death of an engine that has been ready is logged as an error", async () => {
+    const errors: string[] = [];
+    client = startSimulated({}, { log: { ...quietLog, error: (_, message) => errors.push(message) } });
+    await client.ready();
+    killEngines(client);
+    await until(() => client?.restarts === 1);
+    expect(errors).toEqual(["engine process died and is started again"]);
+  });
 
   test("an engine of another protocol version is refused by the client", async () => {
     client = startSimulated({}, { entry: fileURLToPath(new URL("./other-protocol-main.ts", import.meta.url)) });
@@ -195,6 +206,13 @@ describe("a process that started an engine and is killed", () => {
     expect(enginePids).toHaveLength(1);
     gateway.kill("SIGKILL");
     await Promise.all(enginePids.map(processGone));
+  });
+
+  test("takes an engine with it that is stuck while it loads", async () => {
+    const gateway = fork(fileURLToPath(new URL("./loading-gateway-main.ts", import.meta.url)), [], { execArgv: ["--import", "tsx"] });
+    const [{ pid }] = (await once(gateway, "message")) as [{ pid: number }];
+    gateway.kill("SIGKILL");
+    await processGone(pid);
   });
 
   test.each(["kernel", "thread"])("takes one that is stuck in native code with it, when the %s watches", async (watcher) => {

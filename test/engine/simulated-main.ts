@@ -1,7 +1,8 @@
 /**
  * An engine process without a model, for tests of supervision: the real process, protocol, scheduler and step loop on the simulated executor.
- * The model path says how it behaves: `simulated:?stepMs=5&poison=666&broken=667&failLoad=yes&crashLoad=yes&loadMs=200`.
+ * The model path says how it behaves: `simulated:?stepMs=5&poison=666&broken=667&failLoad=yes&crashLoad=yes&stuckLoad=yes&loadMs=200`.
  */
+import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { planEngine } from "../../src/engine/planner/plan-engine.js";
 import { schedulerOptions } from "../../src/engine/planner/scheduler-options.js";
@@ -20,6 +21,10 @@ runEngineProcess(async (settings, onProgress) => {
   if (behaviour.has("crashLoad")) {
     console.error("about to crash while loading");
     process.abort();
+  }
+  if (behaviour.has("stuckLoad")) {
+    writeSync(2, "stuck while loading\n"); // unlike console.error, this is out before the event loop stops for good
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   }
   return simulatedEngine(settings, behaviour);
 });

@@ -1,6 +1,8 @@
 /** What goes wrong is told in OpenAI's shape, whatever it is and wherever it happens. */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engineUnavailable } from "../../src/errors.js";
+import { clients } from "./clients.js";
 import { answering } from "./fake-engine.js";
 import { hello, type Serving, startServing } from "./serving.js";
 
@@ -67,6 +69,60 @@ describe("requests that are no chat", () => {
   });
 });
 
+describe("requests that Node would answer by itself", () => {
+  it("have an id and a reason as well", async () => {
+    for (const [headers, status, code] of [
+      ["connection: close", 400, "invalid_request"],
+      ["host: x\r\nconnection: close\r\nexpect: a-miracle", 417, "expectation_failed"],
+    ] as const) {
+      const answer = await raw(`GET /health HTTP/1.1\r\n${headers}\r\n\r\n`);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*x-request-id: req_[^]*\r\n\r\n\\{"error":\\{.*"${code}"`));
+    }
+    expect(await raw("GET /health HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+describe("a body that is too large", () => {
+  const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+  const body = "x".repeat(9_000_000);
+
+  it.each([
+    ["of known length", `content-length: ${body.length}\r\n\r\n${body}`],
+    ["in pieces", `transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`],
+  ])("%s is taken to its end, so that the client reads the answer, and the connection goes on", async (_what, sent) => {
+    const answer = await raw(`${head}${sent}GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 413 .*request_too_large.*HTTP\/1.1 200 /s);
+  });
+
+  it("reaches the official clients", async () => {
+    for (const [, Client] of clients) {
+      const client = new Client({ baseURL: `${serving.url}/v1`, apiKey: "none", maxRetries: 0 });
+      const asked = client.chat.completions.create({ model: "x", messages: [{ role: "user", content: body }] });
+      await expect(asked).rejects.toMatchObject({ status: 413, code: "request_too_large" });
+    }
+  });
+});
+
+describe("refusals that are expected", () => {
+  it("are no errors in the log", async () => {
+    const before = serving.logged.length;
+    serving.engine.state = "starting";
+    expect((await fetch(`${serving.url}/ready`)).status).toBe(503);
+    serving.engine.state = "ready";
+    serving.engine.onSubmit = () => {
+      throw engineUnavailable({ model: "m", waitedMs: 1 });
+    };
+    expect((await serving.post({ messages: hello })).status).toBe(503);
+    serving.engine.onSubmit = answering("ok");
+    const lines = serving.logged.slice(before).map((line) => JSON.parse(line) as { level: string; code?: string });
+    expect(lines.filter(({ code }) => code !== undefined)).toEqual([
+      expect.objectContaining({ level: "debug", code: "not_ready" }),
+      expect.objectContaining({ level: "info", code: "engine_unavailable" }),
+    ]);
+    expect(lines.some((line) => "err" in line)).toBe(false);
+  });
+});
+
 describe("bodies", () => {
   it.each([
     ["no JSON", "{", 400, "invalid_request"],
@@ -85,7 +141,16 @@ describe("bodies", () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded"]) {
       await expectError(await serving.post(body, { headers: { "content-type": type } }), { status: 415, code: "unsupported_media_type" });
     }
+    const untyped = await expectError(await serving.post(Buffer.from(body), { headers: {} }), { status: 415, code: "unsupported_media_type" });
+    expect(untyped.message).toContain("it came without one");
     expect((await serving.post(body, { headers: { "content-type": "application/json; charset=utf-8" } })).status).toBe(200);
+  });
+
+  it("takes no compressed bodies, and says so", async () => {
+    const encoded = (encoding: string) => serving.post({ messages: hello }, { headers: { "content-type": "application/json", "content-encoding": encoding } });
+    const error = await expectError(await encoded("gzip"), { status: 415, code: "unsupported_content_encoding" });
+    expect(error.message).toContain("'Content-Encoding: gzip'");
+    expect((await encoded("identity")).status).toBe(200);
   });
 
   it("reads half a surrogate pair as U+FFFD", async () => {
@@ -136,6 +201,21 @@ describe("fields of a chat", () => {
   it("names the range of a number", async () => {
     const error = await expectError(await serving.post({ messages: [user], temperature: 3 }), { status: 400, code: "invalid_request", param: "temperature" });
     expect(error.message).toBe("'temperature' must be a number from 0 to 2, not 3.");
+  });
+
+  it.each([
+    [{ messages: undefined }, "'messages' is missing; it must be an array of 1 to 4096 messages."],
+    [{ messages: [] }, "'messages' must be an array of 1 to 4096 messages, not an empty array."],
+    [
+      { stop: Array.from({ length: 33 }, () => "x") },
+      "'stop' must be a string or an array of at most 32 strings, each of at most 1000 characters, not an array of 33.",
+    ],
+    [{ tools: Array.from({ length: 129 }, () => ({})) }, "'tools' must be an array of at most 128 tools, not an array of 129."],
+    [{ dry_sequence_breakers: Array.from({ length: 65 }, () => "x") }, "'dry_sequence_breakers' must be an array of at most 64 strings, not an array of 65."],
+    [{ messages: [{ role: "assistant" }] }, "'messages[0].content' is missing; it must be given where there are no tool_calls."],
+    [{ temperature: {} }, "'temperature' must be a number from 0 to 2, not an empty object."],
+  ])("%j is told in a sentence", async (fields, message) => {
+    expect(((await (await serving.post({ messages: [user], ...fields })).json()) as { error: { message: string } }).error.message).toBe(message);
   });
 
   it.each([

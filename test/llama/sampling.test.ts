@@ -95,6 +95,18 @@ describe("truncation", () => {
     expect(await run({ temperature: 1e-4 }, { seed: 4 })).toEqual(greedy);
   });
 
+  test.each<[string, Partial<SamplingParameters>]>([
+    ["mirostat", { temperature: 1e-10, mirostat: { version: 1, tau: 5, eta: 0.1 } }],
+    ["the second mirostat", { temperature: 1e-10, mirostat: { version: 2, tau: 5, eta: 0.1 } }],
+    ["dynamic temperature", { temperature: 1e-45, dynamicTemperature: { range: 1e-45, exponent: 0 } }],
+    ["dynamic temperature at its lowest", { temperature: 0.5, dynamicTemperature: { range: 0.5, exponent: 100 } }],
+    ["top-nσ", { temperature: 1e-38, topNSigma: 1 }],
+    ["min-p", { temperature: 1e-45, minP: 0.1 }],
+    ["nothing else", { temperature: 1e-45 }],
+  ])("a temperature next to nothing is greedy with %s", async (_, sampling) => {
+    expect(await run(sampling, { seed: 4 })).toEqual(await run({ temperature: 0 }));
+  });
+
   property.prop([fc.nat(), fc.integer({ min: 1, max: 5 })], { numRuns: 10 })("top_k draws only among the k likeliest", async (seed, topK) => {
     const { executor } = bench;
     begin(executor, "k", { sampling: { temperature: 3, topK }, seed, topLogprobs: 20 });

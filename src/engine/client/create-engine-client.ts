@@ -4,7 +4,7 @@ import type { EngineInfo, EngineSettings, EngineStats, ModelInfo } from "../prot
 import { createDispatcher } from "./dispatcher.js";
 import type { EngineClient, EngineState } from "./engine-client.js";
 import { defaultEntry, type EngineLog, type ProcessExit } from "./engine-process.js";
-import { createReplica, type Replica } from "./replica.js";
+import { type AfterDeath, createReplica, type Replica } from "./replica.js";
 import { createGenerationWork, createTokenizeWork, type GenerationWork, wireRequestId } from "./work.js";
 
 export interface EngineClientOptions {
@@ -94,8 +94,8 @@ export function createEngineClient(options: EngineClientOptions): LocalEngineCli
     void Promise.all(replicas.map((replica) => replica.stop(shutdownPatienceMs)));
   };
 
-  /** Books a death and says whether the engine is started again. */
-  const engineExited = (replica: Replica, exit: ProcessExit): boolean => {
+  /** Books a death and says what follows. */
+  const engineExited = (replica: Replica, exit: ProcessExit): AfterDeath => {
     if (first === undefined && failure === undefined && !isClosing) {
       earlyDeaths += 1;
       if (exit.refusal !== undefined) giveUp(exit.refusal);
@@ -105,7 +105,8 @@ export function createEngineClient(options: EngineClientOptions): LocalEngineCli
     if (willRestart) restarts += 1;
     for (const listener of exitListeners) listener({ code: exit.code, signal: exit.signal, willRestart });
     dispatcher.engineLost(replica);
-    return willRestart;
+    if (!willRestart) return "end";
+    return first === undefined ? "firstStart" : "restart";
   };
 
   const cancel = (work: GenerationWork, index: number | undefined): void => {

@@ -7,9 +7,12 @@ export interface ReplicaHandlers {
   onReady(model: ModelInfo, engine: EngineInfo): void;
   /** Everything that a ready engine says. */
   onMessage(message: FromEngine): void;
-  /** Decides whether it is started again. Called once for each death, after the last message. */
-  onExit(exit: ProcessExit): boolean;
+  /** Decides what follows. Called once for each death, after the last message. */
+  onExit(exit: ProcessExit): AfterDeath;
 }
+
+/** What follows the death of an engine: nothing, another start of what was up, or another attempt at the client's very first start. */
+export type AfterDeath = "end" | "restart" | "firstStart";
 
 export interface ReplicaOptions {
   readonly modelName: string;
@@ -66,12 +69,13 @@ export function createReplica(options: ReplicaOptions, handlers: ReplicaHandlers
     isUp = false;
     stats = undefined;
     deathsWithoutProgress += 1;
-    const willRestart = handlers.onExit(exit) && !isStopped;
+    const decided = handlers.onExit(exit);
+    const next = isStopped ? "end" : decided;
     const how = { model: modelName, pid, code: exit.code, signal: exit.signal, err: exit.refusal ?? exit.fatal, lastLines: exit.lastLines };
-    // Whoever gives up on the engine reports why; an end that was asked for needs no report.
-    if (willRestart) log.error(how, "engine process died and is started again");
-    else log.debug(how, "engine process ended");
-    if (willRestart) restartTimer = setTimeout(start, restartDelayMs(deathsWithoutProgress));
+    // Whoever gives up on the engine, or waits for its first start, reports why; an end that was asked for needs no report.
+    if (next === "restart") log.error(how, "engine process died and is started again");
+    else log.debug(how, next === "end" ? "engine process ended" : "engine process died before it was ready and is started again");
+    if (next !== "end") restartTimer = setTimeout(start, restartDelayMs(deathsWithoutProgress));
     whenGone?.();
   };
 

@@ -6,6 +6,7 @@ import { constants } from "./constants.js";
 import { bindFunctions, callAsync, type Native } from "./functions.js";
 import { bundledLibraries, type CoreLibraries, type GpuBackend, type LibrarySet, ownLibraries, pinnedLlamaVersion } from "./libraries.js";
 import { type LlamaLog, type LogRouter, routeLog } from "./log.js";
+import { prepareNativeCalls } from "./native-calls.js";
 
 export interface OpenOptions {
   readonly backend: EngineSettings["backend"];
@@ -37,18 +38,12 @@ export interface Llama {
   close(): void;
 }
 
-// llama.cpp recurses on the calling thread's stack, most of all std::regex in pre-tokenizers; koffi's default is 128 KiB.
-// Only touched pages become resident.
-const nativeStackBytes = 16 * 1024 * 1024;
-
 /**
  * Opens the libraries and the backend. With `auto`, a GPU is used where one is found and the CPU otherwise.
  * Throws coded errors: libraries missing or of another release, backend not available.
  */
 export async function openLlama(options: OpenOptions): Promise<Llama> {
-  if (koffi.config().async_stack_size !== nativeStackBytes) {
-    koffi.config({ ...koffi.config(), async_stack_size: nativeStackBytes, sync_stack_size: nativeStackBytes, resident_async_pools: 4 });
-  }
+  prepareNativeCalls();
   const isBundled = options.libraries === "bundled";
   const libraries = isBundled ? bundledLibraries() : ownLibraries(options.libraries);
   const { native, silence } = loadCore(libraries.core);

@@ -92,6 +92,11 @@ test("a small model gets only the threads that have something to do", () => {
   expect(plan({ threads: 3 }, { weightBytes: 2 ** 20 }).threads).toBe(3);
 });
 
+test("more threads than the cores can bear are refused with the numbers", () => {
+  expect(plan({ threads: 32 }).threads).toBe(32);
+  expect(() => plan({ threads: 33 })).toThrow(/engine\.threads is 33, .* 8 cores .* at most 32 threads/);
+});
+
 test("a share of the machine is a share of its cores and memory", () => {
   const whole = plan({}, { trainedContextTokens: 131_072 });
   const half = plan({ machineShare: 0.5 }, { trainedContextTokens: 131_072 });

@@ -42,6 +42,7 @@ const assumedContextTokens = 4096;
  * longer than the work, and many times longer when another program wants one of the cores.
  */
 const leastThreadBytes = 16 * 2 ** 20;
+const mostThreadsPerCore = 4;
 /** Left free beside weights and cache, for compute buffers and everybody else. */
 const reserveBytes = { cpu: 256 * 2 ** 20, gpu: 512 * 2 ** 20 };
 /** The part of what is left that an automatic cache takes: other programs want memory of the machine, nobody else wants the GPU's. */
@@ -62,7 +63,7 @@ export function planEngine(settings: EngineSettings, model: ModelFacts, machine:
   const budgetBytes = Math.max(0, (memory.availableBytes - model.weightBytes - reserveBytes[memory.kind]) * autoShare[memory.kind] * share);
   const kv = planKv(settings, model, { maxSequences, budgetBytes, availableBytes: memory.availableBytes, prefersStreams: gpuLayers === 0 });
   return {
-    threads: settings.threads === "auto" ? planThreads(model, machine.cores * share) : settings.threads,
+    threads: settings.threads === "auto" ? planThreads(model, machine.cores * share) : explicitThreads(settings.threads, machine.cores),
     gpuLayers,
     maxSequences,
     ...kv,
@@ -73,6 +74,14 @@ export function planEngine(settings: EngineSettings, model: ModelFacts, machine:
 /** As many as there are cores, but none that would have less to compute between two meetings with the others than a meeting costs. */
 function planThreads(model: ModelFacts, cores: number): number {
   return Math.max(1, Math.min(Math.floor(cores), Math.ceil(model.weightBytes / leastThreadBytes)));
+}
+
+/** A few threads too many are slow; with many times as many as cores, hardly any step ends, because those that wait spin. */
+function explicitThreads(threads: number, cores: number): number {
+  const most = mostThreadsPerCore * cores;
+  if (threads <= most) return threads;
+  const message = `engine.threads is ${threads}, but this process may compute on ${cores} ${cores === 1 ? "core" : "cores"} of the machine; at most ${most} threads (${mostThreadsPerCore} for each) are taken. auto fits them to the machine.`;
+  throw settingDoesNotFit({ message });
 }
 
 function planMaxSequences({ maxSequences, maxBatchTokens }: EngineSettings): number {

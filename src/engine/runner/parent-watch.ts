@@ -1,6 +1,7 @@
 /** Ends this process together with its parent, even while it is stuck in native code: an engine must never be left behind. */
 import { Worker } from "node:worker_threads";
 import koffi from "koffi";
+import { prepareNativeCalls } from "../llama/native-calls.js";
 
 // From linux/prctl.h and signal.h; the same on every architecture that Node runs on.
 const PR_SET_PDEATHSIG = 1;
@@ -15,7 +16,7 @@ export function endWithChannel(): void {
 
 /**
  * Ends this process with its parent even while the event loop is stuck. `parentPid`: who is expected to be the parent; it may be gone already.
- * Call once, after the engine was loaded: koffi's settings, which loading makes, cannot be changed after its first use.
+ * Call once, at the very start: an engine may get stuck as well while it loads.
  */
 export function endWithParent(parentPid: number): void {
   if (process.platform !== "linux" || !askKernel()) watchFromThread(parentPid);
@@ -30,6 +31,7 @@ function endNow(): void {
 
 /** Has the kernel kill this process when the thread that forked it ends. */
 function askKernel(): boolean {
+  prepareNativeCalls(); // this is the first of them
   try {
     const prctl = koffi.load(null).func("int prctl(int option, ulong value, ulong, ulong, ulong)");
     return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) === 0;

@@ -3,12 +3,12 @@ import { asPagodaError, type PagodaError, protocolMismatch, toWireError } from "
 import type { SchedulerOptions } from "../../scheduler/options.js";
 import { createScheduler } from "../../scheduler/scheduler.js";
 import type { Executor } from "../executor/executor.js";
-import { type EngineInfo, type EngineSettings, type FromEngine, type ModelInfo, protocolVersion, type TextSegment, type ToEngine } from "../protocol.js";
-import { limited } from "./limited.js";
+import { type EngineInfo, type EngineSettings, type FromEngine, type ModelInfo, protocolVersion, type ToEngine } from "../protocol.js";
 import { endWithChannel, endWithParent } from "./parent-watch.js";
 import { createRequestTable, type RequestTable } from "./request-table.js";
 import { runSteps } from "./step-loop.js";
 import { createStepReporter } from "./step-reporter.js";
+import { inLanes, type TokenizeSegments } from "./tokenize-lanes.js";
 import { createWorkSignal } from "./work-signal.js";
 
 /** A model that is ready to compute. */
@@ -18,7 +18,7 @@ export interface LoadedEngine {
   readonly schedulerOptions: SchedulerOptions;
   readonly executor: Executor;
   /** Off the event loop. */
-  tokenize(segments: readonly TextSegment[], addSpecial: boolean): Promise<readonly (readonly number[])[]>;
+  readonly tokenize: TokenizeSegments;
   /** Frees everything native; nothing may be running. */
   close(): Promise<void>;
 }
@@ -28,9 +28,6 @@ export type LoadEngine = (settings: EngineSettings, onProgress: (progress: numbe
 
 /** What a broken engine ends with; sysexits.h calls it an internal software error. */
 const brokenExitCode = 70;
-
-/** Two long texts at a time: the thread pool, which has four threads, must always have one for the next step. */
-const concurrentTokenizations = 2;
 
 interface RunningEngine {
   readonly loaded: LoadedEngine;
@@ -44,6 +41,7 @@ interface RunningEngine {
 /** Turns this process, which must have been forked with an IPC channel, into an engine. The first argument is the parent's process id. */
 export function runEngineProcess(load: LoadEngine): void {
   endWithChannel();
+  endWithParent(Number(process.argv[2]));
   // Ctrl-C reaches the whole process group; the parent decides when its engines end.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   process.on("uncaughtException", (error) => endBroken(asPagodaError(error)));
@@ -73,7 +71,6 @@ async function startEngine(load: LoadEngine, message: Extract<ToEngine, { type: 
   try {
     if (message.protocolVersion !== protocolVersion) throw protocolMismatch({ own: protocolVersion, other: message.protocolVersion });
     const loaded = await load(message.settings, (progress) => send({ type: "loading", progress }));
-    endWithParent(Number(process.argv[2]));
     const engine = startSteps(loaded);
     send({ type: "ready", model: loaded.model, engine: loaded.engine });
     globalThis.gc?.(); // reading the vocabulary leaves tens of megabytes that no later collection of this quiet heap would return
@@ -97,7 +94,7 @@ function startSteps(loaded: LoadedEngine): RunningEngine {
   return {
     loaded,
     requests,
-    tokenize: limited(concurrentTokenizations, loaded.tokenize),
+    tokenize: inLanes(loaded.tokenize),
     notify: work.notify,
     stop() {
       abort.abort();

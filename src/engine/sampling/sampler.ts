@@ -10,6 +10,7 @@ import { createLogitBiases, type LogitBiases } from "./logit-biases.js";
 import { tokenLogprobs } from "./logprobs.js";
 import { drawFraction } from "./seed.js";
 import { createSoftmaxDraw } from "./softmax.js";
+import { computableTemperature } from "./temperature.js";
 
 export interface SampledToken {
   readonly token: number;
@@ -39,7 +40,8 @@ export function createSamplerFactory(context: LlamaContext): SamplerFactory {
   const dry = createDryCache(model);
   const softmax = createSoftmaxDraw(model.vocabularySize);
 
-  function chooserOf({ sampling, seed, promptTokens, outputTokens }: SequenceStart): { choose: Choose; free: () => void } {
+  function chooserOf({ seed, promptTokens, outputTokens, ...start }: SequenceStart): { choose: Choose; free: () => void } {
+    const sampling = computableTemperature(start.sampling);
     if (needsChain(sampling)) {
       const tokens = { prompt: promptTokens, output: outputTokens };
       const chain = createChain(model, dry, { sampling, seed, contextTokens: context.sequenceTokens, tokens });

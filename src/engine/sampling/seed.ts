@@ -9,13 +9,11 @@ type Use = "token" | "fraction" | "xtc";
 const useSalts: Readonly<Record<Use, number>> = { token: 0, fraction: 0x165667b1, xtc: 0x27d4eb2f };
 
 /**
- * A 32-bit seed for one use of chance at one output position. Because nothing else enters it, a sequence draws the same tokens
+ * A 32-bit seed for one use of chance at one output position. `seed`: of 32 bits, as the gateway makes every request's. Because nothing else enters it, a sequence draws the same tokens
  * after it was preempted or continued in another engine.
  */
 export function drawSeed(seed: number, position: number, use: Use): number {
-  const high = Math.floor(seed / 2 ** 32) | 0; // seeds of up to 53 bits count in full
-  let hash = mix(seed | 0) ^ mix(high ^ 0x5bd1e995);
-  hash = mix(hash ^ Math.imul(position + 1, 0x9e3779b1));
+  let hash = mix(mix(seed) ^ Math.imul(position + 1, 0x9e3779b1));
   if (use !== "token") hash = mix(hash ^ useSalts[use]);
   const result = hash >>> 0;
   return result === randomSeed ? 0 : result;

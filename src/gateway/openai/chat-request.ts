@@ -1,11 +1,12 @@
 /** From a checked body to what the engine is asked. */
 import type { SamplingConfig } from "../../config/sampling-profile.js";
 import type { GenerateRequest } from "../../engine/client/engine-client.js";
-import { contextTooLong, invalidRequest } from "../../errors.js";
+import { contextTooLong } from "../../errors.js";
 import type { LoadedModel, ServedModel } from "../served-model.js";
 import type { ChatFields } from "./chat-schema.js";
+import type { RequestedBias } from "./logit-bias.js";
 import { toChatMessage } from "./message-schema.js";
-import { choiceSeeds, requestedBiases, samplingParameters } from "./sampling-schema.js";
+import { choiceSeeds, samplingParameters } from "./sampling-schema.js";
 import { toolsFor } from "./tool-schema.js";
 
 /** What a request comes to. */
@@ -31,11 +32,11 @@ export async function prepareChat(
     templateVariables: templateVariables(fields),
     addGenerationPrompt: fields.add_generation_prompt,
   };
-  const promptTokens = await loaded.chat.encodeChat(input, signal);
+  const promptTokens = await loaded.chat.encodeChat(input, { contextTokens: loaded.contextTokens, signal });
   const roomTokens = loaded.contextTokens - promptTokens.length;
   if (roomTokens < 1) throw promptTooLong(promptTokens.length, loaded.contextTokens);
 
-  const biases = await biasTokens(fields, model, loaded, signal);
+  const biases = await biasTokens(fields.logit_bias, model, loaded, signal);
   const wantedTokens = outputLimit(fields, defaults);
   const seeds = choiceSeeds(fields.seed, defaults.seed, fields.n ?? 1);
   const topLogprobs = fields.logprobs === true ? (fields.top_logprobs ?? 0) : undefined;
@@ -75,24 +76,23 @@ function templateVariables(fields: ChatFields): Readonly<Record<string, unknown>
   };
 }
 
-/** Biases by token id. A text's bias goes to each of its tokens; ids outside the vocabulary are dropped. */
-async function biasTokens(fields: ChatFields, model: ServedModel, loaded: LoadedModel, signal: AbortSignal): Promise<(readonly [number, number | null])[]> {
-  const requested = requestedBiases(fields.logit_bias);
-  const texts = requested.flatMap(({ token }) => (typeof token === "string" ? [token] : []));
-  if (texts.length > 1000) throw invalidRequest({ message: "'logit_bias' must have at most 1000 texts." }, { param: "logit_bias" });
-  const tokensOfTexts =
-    texts.length === 0
-      ? []
-      : await model.client.tokenize(
-          texts.map((text) => ({ text, parseSpecial: false })),
-          { addSpecial: false },
-          signal,
-        );
-  const byText = new Map(texts.map((text, index) => [text, tokensOfTexts[index] ?? []]));
+/** Biases by token id, one for each: the last one counts. A text's bias goes to each of its tokens; ids outside the vocabulary are dropped. */
+async function biasTokens(
+  requested: readonly RequestedBias[] = [],
+  model: ServedModel,
+  loaded: LoadedModel,
+  signal: AbortSignal,
+): Promise<(readonly [number, number | null])[]> {
+  const texts = requested.flatMap(({ token }) => (typeof token === "string" ? [{ text: token, parseSpecial: false }] : []));
+  const tokensOfTexts = texts.length === 0 ? [] : await model.client.tokenize(texts, { addSpecial: false }, signal);
+  const remaining = tokensOfTexts.values();
   const size = loaded.chat.vocabulary.size;
-  return requested
-    .flatMap(({ token, bias }) => (typeof token === "string" ? (byText.get(token) ?? []) : [token]).map((id) => [id, bias] as const))
-    .filter(([id]) => id >= 0 && id < size);
+  const byToken = new Map<number, number | null>();
+  for (const { token, bias } of requested) {
+    const ids = typeof token === "string" ? (remaining.next().value ?? []) : [token];
+    for (const id of ids) if (id >= 0 && id < size) byToken.set(id, bias);
+  }
+  return [...byToken];
 }
 
 function promptTooLong(promptTokens: number, contextTokens: number): Error {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { asPagodaError, type PagodaError } from "../../errors.js";
 import { untilAborted } from "../abort.js";
 import type { AnswerPiece } from "../choice-answer.js";
-import { errorBody } from "../error-replies.js";
+import { errorBody, logFailure } from "../error-replies.js";
 import type { Exchange } from "../exchange.js";
 import type { GatewayContext } from "../gateway-context.js";
 import { createGenerationRun, type GenerationRun, type RunOptions } from "../generation-run.js";
@@ -116,8 +116,8 @@ function endWithError(context: GatewayContext, exchange: Exchange, stream: SseSt
   const error = asPagodaError(thrown);
   stream.write(`data: ${JSON.stringify(errorBody(error))}\n\n`);
   context.metrics.countCutStream(error.code);
-  const isOurs = error.status >= 500;
-  context.log[isOurs ? "error" : "info"]({ request: exchange.requestId, code: error.code, ...(isOurs && { err: error.cause ?? error }) }, "stream cut");
+  if (error.status >= 500) logFailure(error, exchange.requestId, context.log, "stream cut");
+  else context.log.info({ request: exchange.requestId, code: error.code }, "stream cut");
 }
 
 function runOptions(context: GatewayContext, { exchange, model, prepared, shape }: ChatJob): Omit<RunOptions, "onPiece"> {

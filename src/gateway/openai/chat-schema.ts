@@ -1,25 +1,35 @@
 /** The body of `POST /v1/chat/completions`: what it may hold, and what is refused because it cannot be honoured. */
 import { z } from "zod";
 import { invalidRequest, type PagodaError, unsupportedParameter } from "../../errors.js";
-import { anyObject, boolean, fieldPath, integer, optional, text, word } from "./fields.js";
+import { badField, faultOf } from "./field-faults.js";
+import { anyObject, boolean, integer, list, optional, text, word } from "./fields.js";
 import { messageSchema } from "./message-schema.js";
 import { samplingFields } from "./sampling-schema.js";
 import { toolFields } from "./tool-schema.js";
 
+// Far more than any use has. Each limit bounds work that is done while no other request is served.
+const maxMessages = 4096;
+const maxTemplateValues = 1000;
+const maxMetadata = 128;
 const maxStopStrings = 32;
-const stopMessage = `must be a string or an array of at most ${maxStopStrings} strings`;
+const maxStopCharacters = 1000;
+const stopMessage = `must be a string or an array of at most ${maxStopStrings} strings, each of at most ${maxStopCharacters} characters`;
+const stopString = z.string({ error: stopMessage }).max(maxStopCharacters, stopMessage);
 
 const chatSchema = z.object(
   {
-    messages: z.array(messageSchema, { error: "must be an array of messages" }).min(1, "must have at least one message"),
-    model: optional(text()),
+    messages: list(messageSchema, maxMessages, `must be an array of 1 to ${maxMessages} messages`).refine(
+      (messages) => messages.length > 0,
+      `must be an array of 1 to ${maxMessages} messages`,
+    ),
+    model: optional(text(1024)),
     ...samplingFields,
     ...toolFields,
     n_predict: optional(integer(-1)),
     max_completion_tokens: optional(integer(-1)),
     max_tokens: optional(integer(-1)),
     n: optional(integer(1, 128)),
-    stop: optional(z.union([z.string(), z.array(z.string()).max(maxStopStrings)], { error: stopMessage })),
+    stop: optional(z.union([stopString, list(stopString, maxStopStrings, stopMessage)], { error: stopMessage })),
     stream: optional(boolean()),
     stream_options: optional(z.object({ include_usage: optional(boolean()) }, { error: "must be an object" })),
     logprobs: optional(boolean()),
@@ -27,10 +37,10 @@ const chatSchema = z.object(
     response_format: optional(z.looseObject({ type: word("text", "json_object", "json_schema") }, { error: "must be an object with a type" })),
     reasoning_effort: optional(word("none", "minimal", "low", "medium", "high", "xhigh", "max")),
     verbosity: optional(word("low", "medium", "high")),
-    modalities: optional(z.array(word("text", "audio"), { error: "must be an array" })),
-    metadata: optional(z.record(z.string(), text(), { error: "must be an object of strings" })),
+    modalities: optional(list(word("text", "audio"), 2, "must be an array of 'text' or 'audio'")),
+    metadata: optional(anyObject(maxMetadata).pipe(z.record(z.string(), text(), { error: "must be an object of strings" }))),
     service_tier: optional(text()),
-    chat_template_kwargs: optional(anyObject()),
+    chat_template_kwargs: optional(anyObject(maxTemplateValues)),
     add_generation_prompt: optional(boolean()),
     cache_prompt: optional(boolean()),
   },
@@ -59,7 +69,7 @@ const refusedFields: Readonly<Record<string, string>> = {
 export function parseChatBody(body: unknown): ChatFields {
   refuseUnsupported(body);
   const result = chatSchema.safeParse(body);
-  if (!result.success) throw badField(result.error.issues[0], body);
+  if (!result.success) throw firstFault(result.error, body);
   const fields = result.data;
   if (fields.response_format !== undefined && fields.response_format.type !== "text") {
     throw unsupported("response_format", `answers cannot be constrained to '${fields.response_format.type}' yet.`);
@@ -89,25 +99,6 @@ function unsupported(field: string, hint: string): PagodaError {
   return unsupportedParameter({ field, hint }, { param: field });
 }
 
-function badField(issue: z.core.$ZodIssue | undefined, body: unknown): PagodaError {
-  if (issue === undefined || issue.path.length === 0) return invalidRequest({ message: "The body must be a JSON object." });
-  const { path, message } = innermost(issue);
-  const param = fieldPath(path);
-  const value = path.reduce<unknown>((at, part) => (typeof at === "object" && at !== null ? Reflect.get(at, part) : undefined), body);
-  const received = value === undefined ? "it is missing" : `not ${shown(value)}`;
-  return invalidRequest({ message: `'${param}' ${message}, ${received}.` }, { param });
-}
-
-/** Of a value that fits none of several kinds, the fault deepest inside it: the kind that was meant fits furthest. */
-function innermost(issue: z.core.$ZodIssue): { readonly path: readonly PropertyKey[]; readonly message: string } {
-  const inner = issue.code === "invalid_union" ? issue.errors.flat().filter(({ path }) => path.length > 0) : [];
-  const [deepest] = inner.map(innermost).sort((a, b) => b.path.length - a.path.length);
-  return deepest === undefined ? issue : { path: [...issue.path, ...deepest.path], message: deepest.message };
-}
-
-/** A value as an error message shows it: numbers and short words as they are, everything else by its kind. */
-function shown(value: unknown): string {
-  if (typeof value === "string") return value.length <= 40 ? `'${value}'` : "a long string";
-  if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
-  return Array.isArray(value) ? "an array" : "an object";
+function firstFault({ issues: [issue] }: z.ZodError, body: unknown): PagodaError {
+  return badField(issue && faultOf(issue), body);
 }

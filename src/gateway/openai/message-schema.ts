@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { unsupportedParameter } from "../../errors.js";
 import type { ChatMessage } from "../../tokenizer/index.js";
-import { anyObject, optional, text } from "./fields.js";
+import { anyObject, list, optional, text } from "./fields.js";
 
 const textPart = z.looseObject({ type: z.literal("text"), text: text() });
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: text() });
@@ -15,7 +15,10 @@ const part = z.discriminatedUnion("type", [textPart, refusalPart, mediaPart], {
 
 type RequestPart = z.output<typeof part>;
 
-const content = z.union([text(), z.array(part)], { error: "must be a string or an array of content parts" });
+const maxParts = 4096;
+const maxToolCalls = 1024;
+const contentMessage = `must be a string or an array of at most ${maxParts} content parts`;
+const content = z.union([text(), list(part, maxParts, contentMessage)], { error: contentMessage });
 
 const toolCall = z.looseObject({
   id: optional(text()),
@@ -35,11 +38,12 @@ const assistant = z
     name,
     refusal: optional(text()),
     reasoning_content: optional(text()),
-    tool_calls: optional(z.array(toolCall, { error: "must be an array" })),
+    tool_calls: optional(list(toolCall, maxToolCalls, `must be an array of at most ${maxToolCalls} tool calls`)),
     function_call: optional(anyObject()),
   })
   .refine(({ content, refusal, tool_calls: calls }) => content !== undefined || refusal !== undefined || (calls !== undefined && calls.length > 0), {
-    error: "must have content or tool_calls",
+    path: ["content"],
+    error: "must be given where there are no tool_calls",
   });
 
 /** One message. Members that clients send back from an earlier answer, such as `annotations`, are let through. */

@@ -3,12 +3,12 @@ import { randomInt } from "node:crypto";
 import { z } from "zod";
 import type { SamplingConfig } from "../../config/sampling-profile.js";
 import type { SamplingParameters } from "../../engine/client/engine-client.js";
-import { boolean, integer, number, numberFrom, optional, text } from "./fields.js";
+import { boolean, integer, list, number, numberFrom, optional, text } from "./fields.js";
+import { logitBias } from "./logit-bias.js";
 
 const seeds = 2 ** 32;
-const biasMessage = "must map token ids, or texts, to numbers from -100 to 100";
-const bias = z.union([number(-100, 100), z.literal(false)], { error: biasMessage });
-const biasPair = z.tuple([z.union([z.int(), z.string()], { error: biasMessage }), bias], { error: "must be a pair of a token id, or a text, and a bias" });
+const maxBreakers = 64;
+const breaker = text(1000).min(1, "must not be empty");
 
 /** OpenAI's fields and llama-server's. */
 export const samplingFields = {
@@ -17,7 +17,7 @@ export const samplingFields = {
   frequency_penalty: optional(number(-2, 2)),
   presence_penalty: optional(number(-2, 2)),
   seed: optional(integer(Number.MIN_SAFE_INTEGER)),
-  logit_bias: optional(z.union([z.record(z.string(), bias), z.array(biasPair)], { error: biasMessage })),
+  logit_bias: optional(logitBias),
   top_k: optional(integer(-1, 2 ** 31 - 1)),
   min_p: optional(number(0, 1)),
   typical_p: optional(number(0, 1)),
@@ -29,9 +29,7 @@ export const samplingFields = {
   dry_base: optional(number(1, 100)),
   dry_allowed_length: optional(integer(0, 2 ** 31 - 1)),
   dry_penalty_last_n: optional(integer(-1, 2 ** 31 - 1)),
-  dry_sequence_breakers: optional(
-    z.array(text().min(1, "must not be empty"), { error: "must be an array of strings" }).max(64, "must have at most 64 entries"),
-  ),
+  dry_sequence_breakers: optional(list(breaker, maxBreakers, `must be an array of at most ${maxBreakers} strings`)),
   xtc_probability: optional(number(0, 1)),
   xtc_threshold: optional(number(0, 1)),
   mirostat: optional(integer(0, 2)),
@@ -44,19 +42,6 @@ export const samplingFields = {
 
 const samplingSchema = z.object(samplingFields);
 export type SamplingFields = z.output<typeof samplingSchema>;
-
-/** Biases as a request gives them: `token` is an id or a text still to be tokenized; a bias of null bans the token. */
-export interface RequestedBias {
-  readonly token: number | string;
-  readonly bias: number | null;
-}
-
-/** Reads `logit_bias` in its forms: `{"15": -100}`, `{"text": 5}`, `[[15, false]]`. -100 and false ban. */
-export function requestedBiases(field: SamplingFields["logit_bias"]): RequestedBias[] {
-  if (field === undefined) return [];
-  const pairs = Array.isArray(field) ? field : Object.entries(field).map(([key, value]) => [/^-?\d+$/.test(key) ? Number(key) : key, value] as const);
-  return pairs.map(([token, value]) => ({ token, bias: value === false || value === -100 ? null : value }));
-}
 
 /** The engine's parameters for a request, with the configured values where it is silent. What has no effect is left out. */
 export function samplingParameters(

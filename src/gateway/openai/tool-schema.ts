@@ -1,7 +1,7 @@
 /** The tools of a request. They are shown to the model; that it must call one cannot be promised yet. */
 import { z } from "zod";
 import { invalidRequest, unsupportedParameter } from "../../errors.js";
-import { anyObject, boolean, optional, text } from "./fields.js";
+import { anyObject, boolean, list, optional, text } from "./fields.js";
 
 const tool = z.looseObject(
   {
@@ -19,14 +19,17 @@ const tool = z.looseObject(
   { error: "must be an object with a type and a function" },
 );
 
+const maxTools = 128;
+const toolsMessage = `must be an array of at most ${maxTools} tools`;
+
 const namedTool = z.looseObject({ function: z.looseObject({ name: text() }) });
 const allowedTools = z.looseObject({
   type: z.literal("allowed_tools"),
-  allowed_tools: z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(namedTool) }),
+  allowed_tools: z.looseObject({ mode: z.enum(["auto", "required"]), tools: list(namedTool, maxTools, toolsMessage) }),
 });
 
 export const toolFields = {
-  tools: optional(z.array(tool, { error: "must be an array of tools" }).max(128, "must have at most 128 entries")),
+  tools: optional(list(tool, maxTools, toolsMessage)),
   tool_choice: optional(
     z.union([z.enum(["none", "auto", "required"]), allowedTools, namedTool.extend({ type: z.literal("function") })], {
       error: "must be 'none', 'auto', 'required', a function or allowed_tools",
