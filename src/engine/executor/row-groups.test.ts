@@ -26,6 +26,16 @@ describe("groups of rows", () => {
     }
   });
 
+  property.prop([fc.uniqueArray(fc.nat({ max: 60 }), { maxLength: 30 }), fc.boolean()])(
+    "hold their rows in the order of slots, whatever order the plan has",
+    (slots, splitCalls) => {
+      const rows = slots.map((slot) => rowOf(1 + (slot % 2), slot));
+      const slotsOf = (group: readonly number[]) => group.map((index) => rows[index]?.slot ?? -1);
+      for (const group of groupRows(rows, [...rows.keys()], { splitCalls, batchTokens: 32 }))
+        expect(slotsOf(group)).toEqual(slotsOf(group).sort((a, b) => a - b));
+    },
+  );
+
   test("are one when everything fits and calls are not split", () => {
     expect(groupRows([rowOf(1, 0), rowOf(8, 1), rowOf(1, 2)], [0, 1, 2], { splitCalls: false, batchTokens: 32 })).toEqual([[0, 1, 2]]);
   });

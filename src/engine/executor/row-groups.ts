@@ -8,10 +8,15 @@ export interface GroupLimits {
   readonly batchTokens: number;
 }
 
-/** Cuts the chosen rows, given as indices, into calls. The order stays, except that single tokens come first when split. */
+/**
+ * Cuts the chosen rows, given as indices, into calls: single tokens first when split, and each kind in the order of slots.
+ * In the streams layout llama.cpp computes rows of consecutive slots in one pass over the weights and begins another pass wherever the next row's slot does not follow.
+ */
 export function groupRows(rows: readonly Row[], chosen: readonly number[], { splitCalls, batchTokens }: GroupLimits): number[][] {
+  const slotOf = (index: number) => rows[index]?.slot ?? 0;
+  const ordered = [...chosen].sort((a, b) => slotOf(a) - slotOf(b));
   const isSingle = (index: number) => rows[index]?.tokens.length === 1;
-  const kinds = splitCalls ? [chosen.filter(isSingle), chosen.filter((index) => !isSingle(index))] : [chosen];
+  const kinds = splitCalls ? [ordered.filter(isSingle), ordered.filter((index) => !isSingle(index))] : [ordered];
   return kinds.flatMap((kind) => cutBySize(rows, kind, batchTokens));
 }
 
