@@ -9,6 +9,7 @@ import { type ContextPointer, callAsync, type MemoryPointer } from "./functions.
 import { kvElementBytes } from "./kv-types.js";
 import { type LlamaModel, outOfMemoryPattern } from "./model.js";
 import type { ContextParams } from "./structs.js";
+import { attachThreadpool } from "./threadpool.js";
 
 export interface ContextOptions {
   readonly layout: "streams" | "unified";
@@ -109,6 +110,7 @@ function createHandle(model: LlamaModel, options: ContextOptions, pointer: Conte
   const maxSequences = native.llama_n_seq_max(pointer);
   const kvTokens = native.llama_n_ctx(pointer);
   const batch = createBatch(batchTokens);
+  const freeThreads = attachThreadpool(native, pointer, options.threads);
 
   // The library keeps its logits in one buffer, of at least this many rows; the view is made anew only when the buffer moved.
   const bufferRows = maxSequences;
@@ -151,6 +153,7 @@ function createHandle(model: LlamaModel, options: ContextOptions, pointer: Conte
       isOpen = false;
       await running;
       native.llama_free(pointer);
+      freeThreads?.();
       batch.free();
     },
   };

@@ -9,6 +9,7 @@ export type MemoryPointer = Pointer<"llama_memory">;
 export type SamplerPointer = Pointer<"llama_sampler">;
 export type DevicePointer = Pointer<"ggml_backend_device">;
 export type BackendPointer = Pointer<"ggml_backend_reg">;
+export type ThreadpoolPointer = Pointer<"ggml_threadpool">;
 
 const { void: nothing, bool, int32_t: int32, uint32_t: uint32, uint64_t: uint64, size_t: size, float, string } = koffi.types;
 const address = koffi.pointer(nothing);
@@ -27,6 +28,7 @@ const llamaSignatures = {
   llama_model_free: [nothing, [address]],
   llama_init_from_model: [address, [address, contextParams.type]],
   llama_free: [nothing, [address]],
+  llama_attach_threadpool: [nothing, [address, address, address]],
   llama_n_ctx: [uint32, [address]],
   llama_n_ctx_seq: [uint32, [address]],
   llama_n_batch: [uint32, [address]],
@@ -112,6 +114,8 @@ const ggmlBaseSignatures = {
   ggml_backend_dev_memory: [nothing, [address, sizeOut, sizeOut]],
   ggml_backend_dev_backend_reg: [address, [address]],
   ggml_backend_reg_name: [string, [address]],
+  ggml_backend_reg_get_proc_address: [address, [address, string]],
+  ggml_threadpool_params_init: [nothing, [address, int32]],
 } satisfies Record<string, Signature>;
 
 /** Out-parameters are one-element arrays, buffers are typed arrays or addresses. */
@@ -125,6 +129,7 @@ export interface NativeFunctions {
   llama_model_free(model: ModelPointer): void;
   llama_init_from_model(model: ModelPointer, params: ContextParams): ContextPointer | null;
   llama_free(context: ContextPointer): void;
+  llama_attach_threadpool(context: ContextPointer, single: ThreadpoolPointer, batch: ThreadpoolPointer): void;
   llama_n_ctx(context: ContextPointer): number;
   llama_n_ctx_seq(context: ContextPointer): number;
   llama_n_batch(context: ContextPointer): number;
@@ -220,6 +225,9 @@ export interface NativeFunctions {
   ggml_backend_dev_memory(device: DevicePointer, free: [number], total: [number]): void;
   ggml_backend_dev_backend_reg(device: DevicePointer): BackendPointer;
   ggml_backend_reg_name(backend: BackendPointer): string;
+  ggml_backend_reg_get_proc_address(backend: BackendPointer, name: string): bigint | null;
+  /** Fills the struct with the defaults. */
+  ggml_threadpool_params_init(params: Uint8Array, threads: number): void;
 }
 
 export type Native = { readonly [Name in keyof NativeFunctions]: KoffiFunc<NativeFunctions[Name]> };

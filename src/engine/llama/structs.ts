@@ -91,7 +91,16 @@ export const batch = layout("llama_batch", {
 
 export const samplerChainParams = layout("llama_sampler_chain_params", { no_perf: bool });
 
-export const layouts: readonly StructLayout[] = [modelParams, contextParams, batch, samplerChainParams];
+export const threadpoolParams = layout("ggml_threadpool_params", {
+  cpumask: koffi.array(bool, 512),
+  n_threads: int32,
+  prio: int32,
+  poll: uint32,
+  strict_cpu: bool,
+  paused: bool,
+});
+
+export const layouts: readonly StructLayout[] = [modelParams, contextParams, batch, samplerChainParams, threadpoolParams];
 /** The fields of the parameter structs that Pagoda sets; the rest keep the library's defaults. */
 export interface ModelParams {
   devices: bigint | null;
