@@ -1,24 +1,12 @@
 import { fc, test } from "@fast-check/vitest";
 import { expect, it } from "vitest";
+import { vocabularyInfo } from "./fixtures/demo-vocabulary.js";
 import { createTokenBound } from "./token-bound.js";
 import { createVocabulary, type VocabularyInfo } from "./vocabulary.js";
 
 function boundOf(pieces: readonly string[], { type = "bpe" as VocabularyInfo["type"], rstrip = false } = {}): (text: string) => number {
   const bytes = pieces.map((piece) => Buffer.from(piece));
-  const info: VocabularyInfo = {
-    type,
-    pieces: Buffer.concat(bytes).toString("base64"),
-    pieceLengths: Buffer.from(Uint16Array.from(bytes, ({ length }) => length).buffer).toString("base64"),
-    ...{
-      special: [{ id: 0, text: "<x>", lstrip: false, rstrip }],
-      endOfGeneration: [],
-      bos: undefined,
-      eos: undefined,
-      addBos: false,
-      addEos: false,
-      addSpacePrefix: false,
-    },
-  };
+  const info = vocabularyInfo(bytes, { type, special: [{ id: 0, text: "<x>", lstrip: false, rstrip }] });
   return createTokenBound(createVocabulary(info));
 }
 
